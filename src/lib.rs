@@ -1,0 +1,37 @@
+//! **Namesake**: one name for a service, in every cluster.
+//!
+//! An authoritative DNS server for `clusterset.local` (KEP-1645, multicluster DNS specification 1.0.0) that watches
+//! ServiceImports and multi-cluster EndpointSlices. Data flows one way, and nothing below imports anything above it
+//! (`tests/architecture.rs` holds the arrows):
+//!
+//! ```text
+//!  source ─► index ─► answers ─► dns
+//!  what is    joined    what the   how it
+//!  there      views     zone says  is asked
+//! ```
+//!
+//! | module | subject | knows of |
+//! |---|---|---|
+//! | [`model`] | the vocabulary: keys, imports, slices, endpoints, changes | nothing |
+//! | [`api`] | the group, labels and values that users see, once | nothing |
+//! | [`source`] | kube watches and YAML folders → a stream of updates | `model`, `api` |
+//! | [`index`] | imports × slices → one view per service; what is dirty | `model` |
+//! | [`answers`] | view → records; the name tree; lookup; the wire fast path | `model`, `index` |
+//! | [`dns`] | whole messages, sockets, limits, drain | `answers` |
+//! | [`feed`] | the one writer: updates → index → answers | `source`, `index`, `answers` |
+//! | [`metrics`] | every metric, registered once | – |
+//! | [`config`] | validated settings and the file format v1 | `answers`, `dns` |
+//! | [`admin`] | health, ready, metrics, explain | all but `cli` |
+//! | [`cli`] | one file per command | all |
+
+pub mod admin;
+pub mod answers;
+pub mod api;
+pub mod cli;
+pub mod config;
+pub mod dns;
+pub mod feed;
+pub mod index;
+pub mod metrics;
+pub mod model;
+pub mod source;

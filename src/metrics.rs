@@ -72,4 +72,10 @@ impl Metrics {
     pub fn dns_shard(&self, _server: &str, _tcp: bool) -> Arc<DnsShard> {
         Arc::new(DnsShard {})
     }
+
+    /// Counts a service that was rebuilt, and whether its records changed.
+    pub fn rebuilt(&self, _changed: bool) {}
+
+    /// Observes the time from the change that a slice tells of to the moment it was served.
+    pub fn programmed(&self, _headless: bool, _latency: Duration) {}
 }

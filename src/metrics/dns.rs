@@ -107,10 +107,15 @@ pub(super) fn collect(listeners: &[Listener], zones: &[String], plugin: &str) ->
             duration.histogram(&[server, zone, ""], &both.duration);
         }
         dnssec_ok.nonzero(&[server, zone, ""], both.dnssec_ok);
-        for (rcode, count) in both.responses.iter().enumerate() {
+        let mut other = 0;
+        for (rcode, count) in (0u16..).zip(&both.responses) {
             let plugin = if dropped || by_the_server(rcode) { "" } else { plugin };
-            responses.nonzero(&[server, zone, "", rcode_text(rcode), plugin], *count);
+            match rcode_name(rcode) {
+                Some(name) => responses.nonzero(&[server, zone, "", name, plugin], *count),
+                None => other += count,
+            }
         }
+        responses.nonzero(&[server, zone, "", "other", ""], other);
     }
 
     let mut lost = Family::new(&DROPS);
@@ -124,34 +129,18 @@ pub(super) fn collect(listeners: &[Listener], zones: &[String], plugin: &str) ->
 }
 
 /// Whether CoreDNS's server, not a plugin, gives answers of this rcode: the label `plugin` is empty then.
-fn by_the_server(rcode: usize) -> bool {
+fn by_the_server(rcode: u16) -> bool {
     // FORMERR, NOTIMP, REFUSED, BADVERS
     matches!(rcode, 1 | 4 | 5 | 16)
 }
 
 /// The rcode's name, as in miekg/dns, save that 16 in a reply of ours is BADVERS and never BADSIG.
-fn rcode_text(rcode: usize) -> &'static str {
-    match rcode {
-        0 => "NOERROR",
-        1 => "FORMERR",
-        2 => "SERVFAIL",
-        3 => "NXDOMAIN",
-        4 => "NOTIMP",
-        5 => "REFUSED",
-        6 => "YXDOMAIN",
-        7 => "YXRRSET",
-        8 => "NXRRSET",
-        9 => "NOTAUTH",
-        10 => "NOTZONE",
-        11 => "DSOTYPENI",
-        16 => "BADVERS",
-        17 => "BADKEY",
-        18 => "BADTIME",
-        19 => "BADMODE",
-        20 => "BADNAME",
-        21 => "BADALG",
-        22 => "BADTRUNC",
-        23 => "BADCOOKIE",
-        _ => "other",
-    }
+#[must_use]
+pub fn rcode_name(rcode: u16) -> Option<&'static str> {
+    const NAMES: [&str; RCODES] = [
+        "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH",
+        "NOTZONE", "DSOTYPENI", "", "", "", "", "BADVERS", "BADKEY", "BADTIME", "BADMODE", "BADNAME", "BADALG",
+        "BADTRUNC", "BADCOOKIE",
+    ];
+    NAMES.get(usize::from(rcode)).copied().filter(|name| !name.is_empty())
 }

@@ -29,6 +29,7 @@ use prometheus::proto::MetricFamily;
 use prometheus::{Registry, TextEncoder};
 
 use dns::Listener;
+pub use dns::rcode_name;
 use family::Family;
 use histogram::{Histogram, PROGRAMMING, REQUEST, SLIM};
 pub use shard::{Answered, DnsShard, Drop};

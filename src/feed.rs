@@ -9,6 +9,8 @@
 //! between slices shows no gap. Until every needed list is complete nothing is built at all.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +18,7 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::answers::{Options, Store, build};
 use crate::index::{Effects, Index};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ServiceKind};
 use crate::model::{Change, ImportKind, Resource, ServiceKey, SkipReason, Skipped, Update};
 use crate::source::Health;
 
@@ -47,9 +49,31 @@ impl Now {
     }
 }
 
+/// How much the feed has done.
+#[derive(Debug, Default)]
+pub struct Counts {
+    updates: [AtomicU64; Resource::ALL.len()],
+    rebuilds: AtomicU64,
+}
+
+impl Counts {
+    /// Changes of this kind taken in, also those that changed nothing.
+    #[must_use]
+    pub fn updates(&self, resource: Resource) -> u64 {
+        self.updates[resource as usize].load(Relaxed)
+    }
+
+    /// Services built anew.
+    #[must_use]
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds.load(Relaxed)
+    }
+}
+
 /// The writer's state.
 #[derive(Debug)]
 pub struct Feed {
+    counts: Arc<Counts>,
     index: Arc<RwLock<Index>>,
     store: Arc<Store>,
     health: Arc<Health>,
@@ -71,6 +95,7 @@ impl Feed {
     pub fn new(store: Arc<Store>, health: Arc<Health>, metrics: Option<Arc<Metrics>>, now: Now) -> Self {
         store.serial().start(now.unix_seconds());
         Self {
+            counts: Arc::default(),
             index: Arc::default(),
             store,
             health,
@@ -89,6 +114,12 @@ impl Feed {
         Arc::clone(&self.index)
     }
 
+    /// How much was done, for metrics.
+    #[must_use]
+    pub fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.counts)
+    }
+
     /// Takes a burst of updates in and builds what may be built now.
     pub fn take(&mut self, updates: impl IntoIterator<Item = Update>, now: Now) {
         let mut effects = Effects::default();
@@ -105,6 +136,9 @@ impl Feed {
                         }
                     }
                     _ => {}
+                }
+                if let Update::Change(change) = &update {
+                    self.counts.updates[change.resource() as usize].fetch_add(1, Relaxed);
                 }
                 index.apply(update, &mut effects);
             }
@@ -154,6 +188,7 @@ impl Feed {
     }
 
     fn build(&mut self, index: &RwLockReadGuard<'_, Index>, key: &ServiceKey, first: bool, now: Now) {
+        self.counts.rebuilds.fetch_add(1, Relaxed);
         let view = index.view(key);
         let kind = view.as_ref().map(|view| view.import.kind);
         let built = view.map(|view| build(&view, self.store.options())).unwrap_or_default();
@@ -171,10 +206,12 @@ impl Feed {
         self.unsigned |= changed;
         let triggered = self.triggered.remove(key);
         if let Some(metrics) = self.metrics.as_ref().filter(|_| !first) {
-            metrics.rebuilt(changed);
             if let (Some(at), Some(kind)) = (triggered, kind) {
-                let latency = now.wall.duration_since(at).unwrap_or_default();
-                metrics.programmed(kind == ImportKind::Headless, latency);
+                let kind = match kind {
+                    ImportKind::ClusterSetIp => ServiceKind::ClusterIp,
+                    ImportKind::Headless => ServiceKind::HeadlessWithSelector,
+                };
+                metrics.programmed(kind, now.wall.duration_since(at).unwrap_or_default());
             }
         }
     }

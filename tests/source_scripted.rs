@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use applied::Applied;
 use axum::http::StatusCode;
-use namesake::model::{Resource, SkipReason};
+use namesake::model::Resource;
 use namesake::source::kube::{Access, KubeSource, Observer};
 use namesake::source::{Convert, Health, QUEUE, Trouble, WatchPhase};
 use scripted::{Crd, Prank, Scripted};
@@ -351,8 +351,8 @@ async fn dns_l7_wch_06_wch_07_a_missing_crd_is_named_and_taken_up_when_it_appear
         server.change(|s| s.crd = crd);
         following.until(|a| a.synced() && a.imports() == ["shop/web"]).await;
         following.until_live().await;
-        let target = format!("/apis/multicluster.x-k8s.io/{version}/serviceimports");
-        assert!(server.count("list", "serviceimports") == 1, "{target}");
+        let lists = server.queries("list", "serviceimports");
+        assert!(lists.len() == 1 && lists[0].contains(&format!("/{version}/")), "{crd:?}: {lists:?}");
     }
 }
 
@@ -496,7 +496,6 @@ async fn one_object_that_does_not_decode_hides_no_other() {
     following.until(|a| a.imports() == ["shop/a", "shop/c", "shop/y", "shop/z"]).await;
     assert_eq!(following.applied.ips("shop/a"), ["10.1.0.1"]);
     assert_eq!(following.applied.unreadable(), ["shop/a", "shop/b"]);
-    assert_eq!(SkipReason::Unreadable.as_str(), "unreadable");
 }
 
 #[tokio::test]
@@ -522,8 +521,5 @@ async fn a_closed_feed_ends_the_source() {
     let server = Scripted::start().await;
     let following = Following::start(&server).await;
     drop(following.applied);
-    // Ends with the next update.
-    server.import("web", "10.1.0.1");
-    server.slice("web-east", "web", "10.0.0.1");
     tokio::time::timeout(Duration::from_secs(10), following.task).await.unwrap().unwrap();
 }

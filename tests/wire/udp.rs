@@ -172,14 +172,19 @@ fn dns_t1_t2_short_datagrams_and_responses_get_no_reply() {
 fn dns_f8_many_queries_of_one_flow_are_all_answered() {
     let server = Server::at("127.0.0.1:0");
     let client = client_of(server.address);
-    for id in 0..1000 {
-        client.send(&query(id, "a.example", A)).unwrap();
+    // A hundred at once: what a client's own receive buffer surely holds.
+    for round in 0..50 {
+        let ids = round * 100..(round + 1) * 100;
+        for id in ids.clone() {
+            client.send(&query(id, "a.example", A)).unwrap();
+        }
+        let mut seen: Vec<u16> = Vec::new();
+        for _ in ids.clone() {
+            let mut reply = [0; 512];
+            client.recv(&mut reply).expect("no rate limit, no loss");
+            seen.push(u16::from_be_bytes([reply[0], reply[1]]));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, ids.collect::<Vec<_>>());
     }
-    let mut seen = vec![false; 1000];
-    for _ in 0..1000 {
-        let mut reply = [0; 512];
-        client.recv(&mut reply).expect("no rate limit, no loss");
-        seen[usize::from(u16::from_be_bytes([reply[0], reply[1]]))] = true;
-    }
-    assert!(seen.iter().all(|&seen| seen));
 }

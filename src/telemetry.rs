@@ -35,7 +35,9 @@ const QUIET: &str = "kube=warn,kube_client=warn,kube_core=warn,hyper=warn,hyper_
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The filter is no list of directives.
-    #[error("log level {given:?} is not understood ({reason}); use error, warn, info, debug or trace, or RUST_LOG's form such as \"info,namesake::source=debug\"")]
+    #[error(
+        "log level {given:?} is not understood ({reason}); use error, warn, info, debug or trace, or RUST_LOG's form such as \"info,namesake::source=debug\""
+    )]
     Filter {
         /// What was given.
         given: String,

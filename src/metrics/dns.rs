@@ -138,9 +138,30 @@ fn by_the_server(rcode: u16) -> bool {
 #[must_use]
 pub fn rcode_name(rcode: u16) -> Option<&'static str> {
     const NAMES: [&str; RCODES] = [
-        "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH",
-        "NOTZONE", "DSOTYPENI", "", "", "", "", "BADVERS", "BADKEY", "BADTIME", "BADMODE", "BADNAME", "BADALG",
-        "BADTRUNC", "BADCOOKIE",
+        "NOERROR",
+        "FORMERR",
+        "SERVFAIL",
+        "NXDOMAIN",
+        "NOTIMP",
+        "REFUSED",
+        "YXDOMAIN",
+        "YXRRSET",
+        "NXRRSET",
+        "NOTAUTH",
+        "NOTZONE",
+        "DSOTYPENI",
+        "",
+        "",
+        "",
+        "",
+        "BADVERS",
+        "BADKEY",
+        "BADTIME",
+        "BADMODE",
+        "BADNAME",
+        "BADALG",
+        "BADTRUNC",
+        "BADCOOKIE",
     ];
     NAMES.get(usize::from(rcode)).copied().filter(|name| !name.is_empty())
 }

@@ -41,8 +41,7 @@ impl Family {
 
     /// The label pairs, sorted by name as client_golang does. `values` are in the order of `Metric::labels`.
     fn labels(&self, values: &[&str]) -> Vec<LabelPair> {
-        let mut pairs: Vec<(&str, &str)> =
-            self.metric.labels.iter().copied().zip(values.iter().copied()).collect();
+        let mut pairs: Vec<(&str, &str)> = self.metric.labels.iter().copied().zip(values.iter().copied()).collect();
         pairs.sort_unstable();
         pairs
             .into_iter()

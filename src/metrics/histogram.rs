@@ -11,9 +11,8 @@ pub(super) const TIME: &[f64] = &[
 pub(super) const SLIM: &[f64] = &[0.00025, 0.0025, 0.025, 0.25, 2.5];
 
 /// Sizes of messages, in bytes.
-pub(super) const SIZE: &[f64] = &[
-    0.0, 100.0, 200.0, 300.0, 400.0, 511.0, 1023.0, 2047.0, 4095.0, 8291.0, 16000.0, 32000.0, 48000.0, 64000.0,
-];
+pub(super) const SIZE: &[f64] =
+    &[0.0, 100.0, 200.0, 300.0, 400.0, 511.0, 1023.0, 2047.0, 4095.0, 8291.0, 16000.0, 32000.0, 48000.0, 64000.0];
 
 /// `0.001·2^k`, k = 0..19: how long a change took to be served.
 pub(super) const PROGRAMMING: &[f64] = &[

@@ -60,14 +60,15 @@ pub(super) fn router(parts: &[&'static str], shared: Arc<Shared>) -> Router {
                 router = router.route("/ready", get(ready));
                 paths.extend(["/ready", "/ready?verbose"]);
             }
-            _ => {
+            "metrics" => {
                 router = router.route("/metrics", get(scrape));
                 paths.push("/metrics");
-                if shared.parts.explain.is_some() {
-                    router = router.route("/explain", get(explain));
-                    paths.push("/explain?name=NAME&type=TYPE");
-                }
             }
+            _ if shared.parts.explain.is_some() => {
+                router = router.route("/explain", get(explain));
+                paths.push("/explain?name=NAME&type=TYPE");
+            }
+            _ => {}
         }
     }
     let list = paths.join("\n");

@@ -7,6 +7,7 @@
 //! ```
 
 mod input;
+mod once;
 mod report;
 mod signals;
 
@@ -28,6 +29,7 @@ use crate::systemd::Notifier;
 use crate::telemetry::{self, TelemetryError};
 
 pub use input::{Input, InputError, convert};
+pub use once::{LookError, look};
 
 /// Our name among CoreDNS's plugins: in `/ready`'s body and in `coredns_dns_responses_total`.
 pub const PLUGIN: &str = "multicluster";
@@ -62,7 +64,9 @@ pub enum RunError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// A part ended that never should.
-    #[error("{0} has ended, which should never happen: please report it with the log; the process ends so that it is started anew")]
+    #[error(
+        "{0} has ended, which should never happen: please report it with the log; the process ends so that it is started anew"
+    )]
     Died(String),
 }
 
@@ -216,9 +220,11 @@ async fn keep_age(store: &Store, health: &Health, max_stale: Option<Duration>) {
 
 /// Whether a CRD is gone that was there: what is served then is known not to be fresh (`dns.md` L17).
 fn gone(health: &Health) -> bool {
-    health.needed().into_iter().map(|resource| health.status(resource)).any(|watch| {
-        watch.synced && matches!(watch.phase, WatchPhase::Down(Trouble::CrdMissing { .. }))
-    })
+    health
+        .needed()
+        .into_iter()
+        .map(|resource| health.status(resource))
+        .any(|watch| watch.synced && matches!(watch.phase, WatchPhase::Down(Trouble::CrdMissing { .. })))
 }
 
 fn query_log(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Option<Arc<dyn QueryLog>>, RunError> {

@@ -16,11 +16,12 @@ pub(super) fn counts(feed: &Feed, store: &Arc<Store>) -> Arc<dyn Fn() -> State +
     let (index, counts, store) = (feed.index(), feed.counts(), Arc::clone(store));
     Arc::new(move || {
         let tally = index.read().unwrap_or_else(PoisonError::into_inner).tally().clone();
-        let skip = |(reason, cluster, count): (crate::model::SkipReason, Option<&crate::model::ClusterId>, usize)| Skips {
-            reason: reason.as_str(),
-            source_cluster: cluster.map(ToString::to_string).unwrap_or_default(),
-            count: count as u64,
-        };
+        let skip =
+            |(reason, cluster, count): (crate::model::SkipReason, Option<&crate::model::ClusterId>, usize)| Skips {
+                reason: reason.as_str(),
+                source_cluster: cluster.map(ToString::to_string).unwrap_or_default(),
+                count: count as u64,
+            };
         let zones = store.options().zones.iter();
         State {
             imports: vec![("ClusterSetIP", tally.clusterset_ip as u64), ("Headless", tally.headless as u64)],

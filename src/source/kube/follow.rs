@@ -70,6 +70,8 @@ pub(super) enum Stop {
     Missing,
     /// A request was refused or not answered.
     Failed { verb: &'static str, failure: Failure },
+    /// The watch itself reported an error other than 410. Its version is not to be trusted.
+    Broken(Failure),
 }
 
 impl Follower {

@@ -1,7 +1,11 @@
 //! Where objects come from: each source turns the outside world into a stream of [`Update`](crate::model::Update)s.
 
+mod convert;
+pub mod folder;
 mod health;
+pub mod kube;
 
+pub use convert::Convert;
 pub use health::{Health, Trouble, WatchPhase, WatchStatus};
 
 use crate::model::Update;

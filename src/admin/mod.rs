@@ -82,8 +82,12 @@ pub enum AdminError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "stop the program that has this port, or choose another one with --admin",
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address: choose one of its own, or 0.0.0.0 or [::]",
-        io::ErrorKind::PermissionDenied => "ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or choose a higher port",
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address: choose one of its own, or 0.0.0.0 or [::]"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or choose a higher port"
+        }
         _ => "choose another address with --admin",
     }
 }

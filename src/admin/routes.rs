@@ -123,10 +123,7 @@ struct Question {
     kind: Option<String>,
 }
 
-async fn explain(
-    State(shared): State<Arc<Shared>>,
-    question: Result<Query<Question>, QueryRejection>,
-) -> Response {
+async fn explain(State(shared): State<Arc<Shared>>, question: Result<Query<Question>, QueryRejection>) -> Response {
     let (Some(explain), Ok(Query(Question { name: Some(name), kind }))) = (shared.parts.explain.clone(), question)
     else {
         let text = "say which name: /explain?name=hello.demo.svc.clusterset.local&type=A\n";

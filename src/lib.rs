@@ -20,6 +20,8 @@
 //! | [`dns`] | whole messages, sockets, limits, drain | `answers` |
 //! | [`feed`] | the one writer: updates → index → answers | `source`, `index`, `answers` |
 //! | [`metrics`] | every metric, registered once | – |
+//! | [`telemetry`] | log lines: format, filter, escaping | – |
+//! | [`systemd`] | readiness and watchdog for the service manager | – |
 //! | [`config`] | validated settings and the file format v1 | `answers`, `dns` |
 //! | [`admin`] | health, ready, metrics, explain | all but `cli` |
 //! | [`cli`] | one file per command | all |
@@ -35,3 +37,5 @@ pub mod index;
 pub mod metrics;
 pub mod model;
 pub mod source;
+pub mod systemd;
+pub mod telemetry;

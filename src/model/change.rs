@@ -46,6 +46,18 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The kind of object it is about.
+    #[must_use]
+    pub fn resource(&self) -> Resource {
+        match self {
+            Self::Import(..) => Resource::Imports,
+            Self::Slice(..) => Resource::Slices,
+            Self::Unreadable { resource, .. } => *resource,
+        }
+    }
+}
+
 /// What a source sends, in order.
 ///
 /// A full replacement is not one message: objects are taken as they come between `ResyncBegin` and `ResyncEnd`, and

@@ -1,7 +1,10 @@
 //! Where objects come from: each source turns the outside world into a stream of [`Update`](crate::model::Update)s.
 
+mod convert;
+pub mod folder;
 mod health;
 
+pub use convert::Convert;
 pub use health::{Health, Trouble, WatchPhase, WatchStatus};
 
 use crate::model::Update;

@@ -152,6 +152,7 @@ fn dns_t19_a_panic_costs_one_query() {
         ask(&client, &query(id, "a.example", A));
     }
     assert_eq!(server.responder.asked.load(Ordering::Relaxed), 20);
+    assert_eq!(server.counted("coredns_panics_total"), 10);
 }
 
 #[test]
@@ -166,6 +167,7 @@ fn dns_t1_t2_short_datagrams_and_responses_get_no_reply() {
     // Sent last, from the same port to the same worker: what it gets is the first reply there is.
     ask(&client, &query(6, "a.example", A));
     assert_eq!(server.asked(), 5);
+    assert_eq!((server.dropped("short"), server.dropped("response")), (3, 1));
 }
 
 #[test]

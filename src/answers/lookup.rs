@@ -1,0 +1,196 @@
+//! Finding the answer: zone, name, type, in the order of RFC 1034 §4.3.2.
+
+use std::ops::Range;
+
+use super::edns::Ede;
+use super::name::QueryName;
+use super::node::Node;
+use super::rrtype;
+use super::service::{Family, PortFilter, ServiceAnswers};
+use super::store::Store;
+use super::zone::Zone;
+
+/// Which endpoints of a service an answer is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them; of a ClusterSetIP import, its addresses.
+    All,
+    /// These: those of one host, or of one cluster.
+    Part(Range<usize>),
+}
+
+/// The records of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data<'a> {
+    /// The zone's SOA.
+    Soa,
+    /// The zone's NS, with its addresses as glue.
+    Ns,
+    /// The addresses of `ns.dns.<zone>`.
+    NsAddresses(Family),
+    /// The TXT of `dns-version.<zone>`.
+    Version,
+    /// The HINFO that answers ANY (RFC 8482 §4.2).
+    Hinfo,
+    /// Addresses of a service, an endpoint or a cluster.
+    Addresses {
+        /// Whose.
+        service: &'a ServiceAnswers,
+        /// Which.
+        scope: Scope,
+        /// Of which family.
+        family: Family,
+    },
+    /// SRV records of a service, an endpoint or a cluster.
+    Srv {
+        /// Whose.
+        service: &'a ServiceAnswers,
+        /// Which.
+        scope: Scope,
+        /// For which ports.
+        filter: PortFilter<'a>,
+        /// The service's full name on the wire, in lower case: the end of the question's.
+        target: &'a [u8],
+    },
+}
+
+/// What the answer is.
+#[derive(Debug, Clone)]
+pub enum Verdict<'a> {
+    /// The name is in none of our zones.
+    Refused,
+    /// The name is in a zone whose data is not there (yet).
+    ServFail(u8, Ede),
+    /// The name does not exist.
+    NxDomain(&'a Zone),
+    /// The name exists, but not with this type.
+    NoData(&'a Zone),
+    /// The records.
+    Data(&'a Zone, Data<'a>),
+}
+
+/// Looks a name and type up and hands the verdict to `then`. The class is IN and the type an ordinary one.
+#[inline]
+pub fn lookup<R>(store: &Store, name: &QueryName, qtype: u16, then: impl FnOnce(Verdict<'_>) -> R) -> R {
+    let Some((zone, front)) = store.zone_of(name) else { return then(Verdict::Refused) };
+    // Labels of the name in front of the zone, counted from the zone: 0 is the one next to it.
+    let label = |i: usize| name.label(front - 1 - i);
+    match front {
+        0 => return then(apex(zone, qtype)),
+        1 => match label(0) {
+            // Empty non-terminals: nothing of any type, ANY included (`dns.md` O7).
+            b"svc" | b"dns" => return then(Verdict::NoData(zone)),
+            b"dns-version" => return then(single(zone, qtype, rrtype::TXT, Data::Version)),
+            _ => {}
+        },
+        2 if label(0) == b"dns" && label(1) == b"ns" => {
+            let options = store.options();
+            return then(match family(qtype) {
+                Some(family) if options.nameserver.iter().any(|ip| family_of(ip) == family) => {
+                    Verdict::Data(zone, Data::NsAddresses(family))
+                }
+                _ => single(zone, qtype, rrtype::ANY, Data::Hinfo),
+            });
+        }
+        _ => {}
+    }
+    // From here on the answer depends on what was delivered: nothing is said before it is complete.
+    if let Some(ede) = store.state().withheld() {
+        return then(Verdict::ServFail(zone.index, ede));
+    }
+    if label(0) != b"svc" {
+        return then(Verdict::NxDomain(zone));
+    }
+    if front == 2 {
+        let exists = store.has_namespace(name.range(0, 1));
+        return then(if exists { Verdict::NoData(zone) } else { Verdict::NxDomain(zone) });
+    }
+    let left = front - 3;
+    let Some(service) = store.service(name.range(left, left + 2)) else { return then(Verdict::NxDomain(zone)) };
+    match service.node(name, left) {
+        None => then(Verdict::NxDomain(zone)),
+        Some(node) => {
+            let target = name.wire().get(name.offset(left)..).unwrap_or_default();
+            then(records(zone, &service, node, target, qtype))
+        }
+    }
+}
+
+/// The records of a type at a name that exists.
+fn records<'a>(
+    zone: &'a Zone,
+    service: &'a ServiceAnswers,
+    node: Node<'a>,
+    target: &'a [u8],
+    qtype: u16,
+) -> Verdict<'a> {
+    if qtype == rrtype::ANY && node != Node::Empty {
+        return Verdict::Data(zone, Data::Hinfo);
+    }
+    let data = match (node, qtype) {
+        (Node::Service, rrtype::SRV) => Data::Srv { service, scope: Scope::All, filter: PortFilter::Any, target },
+        (Node::Port(filter, scope), rrtype::SRV) => Data::Srv { service, scope, filter, target },
+        (Node::Host(run), rrtype::SRV) => {
+            Data::Srv { service, scope: Scope::Part(run), filter: PortFilter::Any, target }
+        }
+        (Node::Service, _) => match family(qtype) {
+            Some(family) => Data::Addresses { service, scope: Scope::All, family },
+            None => return Verdict::NoData(zone),
+        },
+        (Node::Host(run) | Node::Cluster(run), _) => match family(qtype) {
+            Some(family) => Data::Addresses { service, scope: Scope::Part(run), family },
+            None => return Verdict::NoData(zone),
+        },
+        (Node::Port(..) | Node::Empty, _) => return Verdict::NoData(zone),
+    };
+    if data.is_empty() { Verdict::NoData(zone) } else { Verdict::Data(zone, data) }
+}
+
+impl Data<'_> {
+    /// Whether there is no record of this kind.
+    fn is_empty(&self) -> bool {
+        match self {
+            Data::Addresses { service, scope: Scope::All, family } => service.addresses(*family).is_empty(),
+            Data::Addresses { service, scope: Scope::Part(part), family } => {
+                let endpoints = service.endpoints.as_deref();
+                !endpoints
+                    .and_then(|e| e.packed.get(part.clone()))
+                    .is_some_and(|p| p.iter().any(|e| e.family() == *family))
+            }
+            Data::Srv { service, scope, filter, .. } => service.srv_weight(scope, filter).is_none(),
+            Data::Soa | Data::Ns | Data::NsAddresses(_) | Data::Version | Data::Hinfo => false,
+        }
+    }
+}
+
+fn apex(zone: &Zone, qtype: u16) -> Verdict<'_> {
+    match qtype {
+        rrtype::SOA => Verdict::Data(zone, Data::Soa),
+        rrtype::NS => Verdict::Data(zone, Data::Ns),
+        rrtype::ANY => Verdict::Data(zone, Data::Hinfo),
+        _ => Verdict::NoData(zone),
+    }
+}
+
+/// A name with one type.
+fn single<'a>(zone: &'a Zone, qtype: u16, has: u16, data: Data<'a>) -> Verdict<'a> {
+    if qtype == has {
+        Verdict::Data(zone, data)
+    } else if qtype == rrtype::ANY {
+        Verdict::Data(zone, Data::Hinfo)
+    } else {
+        Verdict::NoData(zone)
+    }
+}
+
+fn family(qtype: u16) -> Option<Family> {
+    match qtype {
+        rrtype::A => Some(Family::V4),
+        rrtype::AAAA => Some(Family::V6),
+        _ => None,
+    }
+}
+
+pub(super) fn family_of(address: &std::net::IpAddr) -> Family {
+    if address.is_ipv4() { Family::V4 } else { Family::V6 }
+}

@@ -1,0 +1,75 @@
+//! EndpointSlice → [`Slice`].
+
+use super::object::EndpointSlice;
+use super::{endpoints, ports, quoted, skip, time};
+use crate::api;
+use crate::model::{ClusterId, Label, SkipReason, Skipped, Slice};
+
+/// The addresses a slice may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    V4,
+    V6,
+    /// The slice does not say (an API server would have refused it): each address speaks for itself.
+    Any,
+}
+
+/// The slice, or `None` where it belongs to no import.
+pub(super) fn convert(object: EndpointSlice, pod_names: bool) -> Result<Option<Slice>, Skipped> {
+    let Some(service) = object.metadata.label(api::LABEL_SERVICE_NAME).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let Some(service) = Label::new(service) else {
+        return Err(skip(
+            SkipReason::BadName,
+            format!("label {}: {} can't be a DNS label", api::LABEL_SERVICE_NAME, quoted(service)),
+        ));
+    };
+
+    let mut skipped = Vec::new();
+    let cluster = cluster(object.metadata.label(api::LABEL_SOURCE_CLUSTER), &mut skipped);
+    let family = match object.address_type.as_deref() {
+        Some("IPv4") => Some(Family::V4),
+        Some("IPv6") => Some(Family::V6),
+        Some("FQDN") => None,
+        _ => Some(Family::Any),
+    };
+    let endpoints = match family {
+        Some(family) => endpoints::convert(object.endpoints, family, cluster.as_ref(), pod_names, &mut skipped),
+        None => {
+            skipped.push(skip(
+                SkipReason::FqdnSlice,
+                "addressType: FQDN is not served; write a slice of type IPv4 or IPv6".to_owned(),
+            ));
+            Box::default()
+        }
+    };
+    Ok(Some(Slice {
+        service,
+        cluster,
+        ports: ports::convert("ports", object.ports, &mut skipped),
+        endpoints,
+        triggered: object.metadata.trigger_time().and_then(time::parse),
+        skipped: skipped.into(),
+    }))
+}
+
+/// `dns.md` H12: without a cluster the endpoints have no names, but the bare service name has their addresses.
+fn cluster(label: Option<&str>, skipped: &mut Vec<Skipped>) -> Option<ClusterId> {
+    let cluster = label.and_then(ClusterId::new);
+    if cluster.is_none() {
+        let what = match label {
+            None | Some("") => format!("label {} is missing", api::LABEL_SOURCE_CLUSTER),
+            Some(text) => {
+                format!(
+                    "label {}: {} can't be a cluster id, one or two DNS labels",
+                    api::LABEL_SOURCE_CLUSTER,
+                    quoted(text)
+                )
+            }
+        };
+        let what = format!("{what}; its endpoints have no names and no SRV records");
+        skipped.push(skip(SkipReason::NoCluster, what));
+    }
+    cluster
+}

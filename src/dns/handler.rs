@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{DropReason, Outcome, QueryLog, QueryRecord, Reply, Responder, Transport};
-use crate::metrics::{Answered, DnsShard, Drop, Metrics};
+use crate::metrics::{Answered, DnsShard, Drop};
 
 /// Length of a message's header.
 pub(super) const HEADER: usize = 12;
@@ -17,28 +17,19 @@ const SERVFAIL: u8 = 2;
 /// Answers, counts and logs; a worker or listener has one.
 pub(super) struct Handler<R> {
     responder: Arc<R>,
-    metrics: Arc<Metrics>,
     shard: Arc<DnsShard>,
     log: Option<Arc<dyn QueryLog>>,
     transport: Transport,
 }
 
 impl<R: Responder> Handler<R> {
-    /// For one socket of `server`, as the metrics' label names it.
     pub(super) fn new(
-        responder: &Arc<R>,
-        metrics: &Arc<Metrics>,
-        server: &str,
-        log: Option<&Arc<dyn QueryLog>>,
+        responder: Arc<R>,
+        shard: Arc<DnsShard>,
+        log: Option<Arc<dyn QueryLog>>,
         transport: Transport,
     ) -> Self {
-        Self {
-            responder: Arc::clone(responder),
-            metrics: Arc::clone(metrics),
-            shard: metrics.dns_shard(server, transport == Transport::Tcp),
-            log: log.cloned(),
-            transport,
-        }
+        Self { responder, shard, log, transport }
     }
 
     /// Answers `query` from `peer`, which arrived at `since`, into the start of `out`: the reply's length, or `None`
@@ -55,7 +46,7 @@ impl<R: Responder> Handler<R> {
         // Unwind safety: `out` is overwritten from its start, and any state of `rng` is a good one.
         let guarded = catch_unwind(AssertUnwindSafe(|| self.responder.respond(query, self.transport, out, rng)));
         let outcome = guarded.unwrap_or_else(|_| {
-            self.metrics.panicked();
+            self.shard.panicked();
             bare_servfail(query, out)
         });
         let reply = match outcome {
@@ -82,7 +73,7 @@ impl<R: Responder> Handler<R> {
             duration,
         });
         if let Some(log) = &self.log {
-            log.record(QueryRecord { peer, transport: self.transport, query, reply: bytes, duration });
+            log.record(&QueryRecord { peer, transport: self.transport, query, reply: bytes, duration });
         }
         Some(bytes.len())
     }

@@ -16,16 +16,20 @@ mod slow;
 mod tcp;
 mod udp;
 
-use crate::answers::Store;
+use std::net::SocketAddr;
+use std::time::Duration;
 
-pub use crate::answers::{Reply, Transport};
 pub use limits::TcpLimits;
 pub use listen::{BindError, Bound, ServerConfig, probe};
-pub use query_log::{LineFormat, LineLog, QueryLog, QueryRecord};
+pub use query_log::{LineFormat, LineLog};
 pub use respond::{DropReason, Outcome, respond};
 pub use server::{Drained, Running, ServeError};
+
+pub use crate::answers::{Reply, Transport};
 #[doc(hidden)] // for the test that holds both paths to the same answers
 pub use slow::respond_slow;
+
+use crate::answers::Store;
 
 /// What answers a message: [`Store`] in the product, anything smaller in a test of the sockets.
 pub trait Responder: Send + Sync + 'static {
@@ -38,4 +42,27 @@ impl Responder for Store {
     fn respond(&self, query: &[u8], transport: Transport, out: &mut [u8], rng: &mut fastrand::Rng) -> Outcome {
         respond(self, query, transport, out, rng)
     }
+}
+
+/// Where one line per answered query may go.
+///
+/// It is called on the thread that answers, so it must neither wait nor allocate without a bound: queue or drop.
+pub trait QueryLog: Send + Sync + 'static {
+    /// Takes note of a query and its reply.
+    fn record(&self, record: &QueryRecord<'_>);
+}
+
+/// A query and what was said to it, in the bytes that were on the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryRecord<'a> {
+    /// Who asked; an IPv4 client of an IPv6 socket has its IPv4 address.
+    pub peer: SocketAddr,
+    /// What carried it.
+    pub transport: Transport,
+    /// The query as it came.
+    pub query: &'a [u8],
+    /// The reply as it leaves.
+    pub reply: &'a [u8],
+    /// From the query's arrival in our hands to the finished reply.
+    pub duration: Duration,
 }

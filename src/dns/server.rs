@@ -69,7 +69,7 @@ impl Bound {
     pub fn serve<R: Responder>(
         self,
         responder: &Arc<R>,
-        metrics: &Arc<Metrics>,
+        metrics: &Metrics,
         log: Option<&Arc<dyn QueryLog>>,
     ) -> Result<Running, ServeError> {
         let runtime = Handle::try_current().map_err(|_| ServeError::NoRuntime)?;
@@ -95,7 +95,10 @@ impl Bound {
                 died: died.clone(),
                 _running: running.clone(),
             };
-            let handler = |transport| Handler::new(responder, metrics, &label, log, transport);
+            let handler = |transport: Transport| {
+                let shard = metrics.dns_shard(&label, transport == Transport::Tcp);
+                Handler::new(Arc::clone(responder), shard, log.cloned(), transport)
+            };
             let failed = |source| ServeError::Start { address, source };
             for (number, socket) in listening.udp.into_iter().enumerate() {
                 let worker = Worker {

@@ -273,13 +273,14 @@ mod tests {
         }
     }
 
-    fn worker() -> (Worker<Nobody>, Arc<Metrics>) {
-        let metrics = Arc::new(Metrics::new(&[], "kubernetes"));
+    fn worker() -> (Worker<Nobody>, Metrics) {
+        let metrics = Metrics::new(&[], "kubernetes");
+        let shard = metrics.dns_shard("dns://:53", false);
         let worker = Worker {
             socket: UdpSocket::bind("127.0.0.1:0").unwrap().into(),
             wildcard: true,
             ipv6: false,
-            handler: Handler::new(&Arc::new(Nobody), &metrics, "dns://:53", None, Transport::Udp),
+            handler: Handler::new(Arc::new(Nobody), shard, None, Transport::Udp),
             stop: Stop::default(),
         };
         (worker, metrics)

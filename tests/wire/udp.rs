@@ -104,7 +104,7 @@ fn rsv_01_a_and_aaaa_from_one_socket_are_both_answered() {
         for step in 0..8_u32 {
             let pair = pairs + step;
             let id = u16::try_from(pair & 0x7fff).unwrap();
-            let second = if pair % 2 == 0 { id } else { id | 0x8000 };
+            let second = if pair.is_multiple_of(2) { id } else { id | 0x8000 };
             for (id, qtype) in [(id, A), (second, AAAA)] {
                 client.send(&query(id, "web.shop.svc.clusterset.local", qtype)).unwrap();
                 *waiting.entry((id, qtype)).or_default() += 1;

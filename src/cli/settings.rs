@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::{
-    ConfigError, FILE_VARIABLE, Given, KEYS, Machine, Place, Raw, Section, Settings, Shape, unknown_variables,
+    ConfigError, FILE_VARIABLE, Given, KEYS, Machine, Place, Raw, Section, Settings, Shape, Source, unknown_variables,
 };
 
 /// The flags of these sections, and `--config`.
@@ -80,9 +80,11 @@ impl Flags {
         Ok(raw)
     }
 
-    /// The settings of all layers.
-    pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
-        let mut settings = Settings::check(&self.layers()?, &machine())?;
+    /// The settings of all layers. Outside pods, `source` is where imports come from when nobody says.
+    pub(super) fn settings(&self, source: Option<Source>) -> Result<Settings, ConfigError> {
+        let mut machine = machine();
+        machine.source = machine.source.or(source);
+        let mut settings = Settings::check(&self.layers()?, &machine)?;
         // `vars` would panic at a name that is no UTF-8; ours are.
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         settings.warnings.extend(unknown_variables(names));
@@ -95,13 +97,13 @@ fn machine() -> Machine {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
     Machine {
-        in_pod: in_pod(),
+        source: in_pod().then_some(Source::InCluster),
         ipv6: UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok(),
         host: if name.is_empty() { "namesake".to_owned() } else { name.to_owned() },
     }
 }
 
 /// Whether this is a pod's process: Kubernetes gives every container this variable.
-pub(super) fn in_pod() -> bool {
+fn in_pod() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }

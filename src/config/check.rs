@@ -162,7 +162,7 @@ impl Checker<'_> {
             }
         }
         match kube {
-            [None, None] => self.machine.in_pod.then_some(Source::InCluster),
+            [None, None] => self.machine.source.clone(),
             [kubeconfig, context] => Some(Source::Kube {
                 kubeconfig: kubeconfig.map(|given| resolve(&given.place, &given.to_string())),
                 context: context.map(ToString::to_string),
@@ -172,10 +172,21 @@ impl Checker<'_> {
 
     fn admin(&mut self) -> Admin {
         let (raw, ipv6) = (self.raw, self.machine.ipv6);
-        let mut address = |key, port| self.one(key, |text| parse::bind(text, port)).map(|bind| bind.one_socket(ipv6));
-        let all = address(Key::Admin, 8053).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8053)));
-        let mut moved = |key, port| raw.get(key).and_then(|_| address(key, port)).unwrap_or(all);
-        Admin { health: moved(Key::Health, 8080), ready: moved(Key::Ready, 8181), metrics: moved(Key::Metrics, 9153) }
+        let mut address = |key, port| {
+            self.one(key, |text| match text {
+                "none" => Ok(None),
+                _ => parse::bind(text, port).map(|bind| Some(bind.one_socket(ipv6))),
+            })
+            .flatten()
+        };
+        let all = address(Key::Admin, 8053);
+        let mut moved = |key, port| if raw.get(key).is_some() { address(key, port) } else { all };
+        Admin {
+            explain: all,
+            health: moved(Key::Health, 8080),
+            ready: moved(Key::Ready, 8181),
+            metrics: moved(Key::Metrics, 9153),
+        }
     }
 
     fn listen(&mut self) -> Vec<SocketAddr> {

@@ -19,7 +19,7 @@ fn settings(flags: &[(&str, &str)]) -> Result<Settings, String> {
 }
 
 fn machine(in_pod: bool) -> Machine {
-    Machine { in_pod, ipv6: true, host: "host".to_owned() }
+    Machine { source: in_pod.then_some(Source::InCluster), ipv6: true, host: "host".to_owned() }
 }
 
 fn complaint(flags: &[(&str, &str)]) -> String {
@@ -172,17 +172,18 @@ fn dns_a2_name_server_addresses_are_the_specific_listen_addresses_unless_given()
 }
 
 #[test]
-fn routes_follow_admin_unless_moved() {
+fn routes_follow_admin_unless_moved_or_turned_off() {
     let admin = |flags: &[(&str, &str)]| {
-        let admin = settings(flags).unwrap().admin;
-        [admin.health, admin.ready, admin.metrics].map(|address| address.to_string())
+        let Admin { explain, health, ready, metrics } = settings(flags).unwrap().admin;
+        [explain, health, ready, metrics].map(|address| address.map_or("none".to_owned(), |a| a.to_string()))
     };
-    assert_eq!(admin(&[]), ["127.0.0.1:8053"; 3]);
+    assert_eq!(admin(&[]), ["127.0.0.1:8053"; 4]);
     assert_eq!(
         admin(&[("admin", ":8080"), ("metrics", "127.0.0.1:9153")]),
-        ["[::]:8080", "[::]:8080", "127.0.0.1:9153"]
+        ["[::]:8080", "[::]:8080", "[::]:8080", "127.0.0.1:9153"]
     );
-    assert_eq!(admin(&[("health", ":1"), ("ready", ":2")]), ["[::]:1", "[::]:2", "127.0.0.1:8053"]);
+    assert_eq!(admin(&[("admin", "none"), ("ready", ":2")]), ["none", "none", "[::]:2", "none"]);
+    assert_eq!(admin(&[("metrics", "none")])[3], "none");
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn a_machine_without_ipv6_is_served_without_it() {
     raw.set(Key::Admin, Given { values: vec![":8080".to_owned()], place: Place::Flag });
     let settings = Settings::check(&raw, &Machine { ipv6: false, ..machine(true) }).unwrap();
     assert_eq!(settings.listen, addresses(["0.0.0.0:53"]));
-    assert_eq!(settings.admin.health, "0.0.0.0:8080".parse().unwrap());
+    assert_eq!(settings.admin.health, "0.0.0.0:8080".parse().ok());
 }
 
 #[test]

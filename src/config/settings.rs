@@ -56,8 +56,8 @@ pub enum Source {
 /// What the machine contributes to the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Whether this process runs in a pod, and so has a cluster without being told.
-    pub in_pod: bool,
+    /// Where imports come from when nobody says: in a pod its cluster.
+    pub source: Option<Source>,
     /// Whether IPv6 sockets can be had.
     pub ipv6: bool,
     /// Its name.
@@ -79,15 +79,17 @@ pub struct TcpLimits {
     pub idle: Duration,
 }
 
-/// Where probes and metrics are served; equal addresses share a listener. `[::]` takes IPv4 too.
+/// Where probes and metrics are served; equal addresses share a listener, `[::]` takes IPv4 too, `None` is nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admin {
+    /// `/explain`.
+    pub explain: Option<SocketAddr>,
     /// `/health`.
-    pub health: SocketAddr,
+    pub health: Option<SocketAddr>,
     /// `/ready`.
-    pub ready: SocketAddr,
-    /// `/metrics` and `/explain`.
-    pub metrics: SocketAddr,
+    pub ready: Option<SocketAddr>,
+    /// `/metrics`.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// How things are logged.

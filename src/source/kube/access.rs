@@ -116,12 +116,7 @@ impl Access {
                 files
             }
         };
-        Stamp(
-            files
-                .iter()
-                .map(|file| fs::metadata(file).ok().map(|m| (m.dev(), m.ino(), m.mtime(), m.mtime_nsec(), m.len())))
-                .collect(),
-        )
+        Stamp(files.iter().map(|file| look(file)).collect())
     }
 
     /// For people: where credentials come from.
@@ -135,7 +130,15 @@ impl Access {
 
 /// The files behind an [`Access`], as the file system sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp(Vec<Option<(u64, u64, i64, i64, u64)>>);
+pub(super) struct Stamp(Vec<Option<File>>);
+
+/// Device, inode, time of the last change to the second and below it, and length.
+type File = (u64, u64, i64, i64, u64);
+
+fn look(file: &Path) -> Option<File> {
+    let meta = fs::metadata(file).ok()?;
+    Some((meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.len()))
+}
 
 /// The files that a kubeconfig names; [`Kubeconfig::read_from`] has made their paths absolute.
 fn named_files(config: &Kubeconfig) -> Vec<PathBuf> {

@@ -85,10 +85,12 @@ impl KubeSource {
         for resource in health.needed() {
             tasks.spawn(self.keep_following(resource, updates.clone(), health.clone()));
         }
-        drop(updates);
         // Dropping the set ends the tasks wherever they are.
-        let ended = async { while tasks.join_next().await.is_some() {} };
-        cancel.run_until_cancelled(ended).await;
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = updates.closed() => {}
+            () = async { while tasks.join_next().await.is_some() {} } => {}
+        }
     }
 
     /// Follows one resource, also after a panic: a bug must not leave a process that looks well and knows nothing

@@ -196,49 +196,51 @@ impl<'a> Draft<'a> {
     /// The message, in at most `limit` bytes: additional records go first and silently, then answers.
     fn encode(&mut self, limit: usize, transport: Transport) -> Option<(Vec<u8>, Fitted)> {
         self.finish();
-        let (mut answers, mut additionals) =
-            (std::mem::take(&mut self.reply.answers), std::mem::take(&mut self.reply.additionals));
         // No record is shorter than this, so more can't fit: bounds the work for a set of any size.
         let most = limit / 16 + 1;
-        if answers.len() > most {
-            answers.truncate(most);
-            additionals.clear();
+        let mut fitted = Fitted::Whole;
+        if self.reply.answers.len() > most {
+            self.reply.answers.truncate(most);
+            self.reply.additionals.clear();
         }
-        if let Some(bytes) = self.fitting(&answers, &additionals, limit) {
-            return Some((bytes, Fitted::Whole));
+        let mut bytes = self.reply.to_vec().ok()?;
+        while bytes.len() > limit && !self.reply.additionals.is_empty() {
+            self.drop_additional();
+            bytes = self.reply.to_vec().ok()?;
         }
-        let ends = rrset_ends(&additionals);
-        let additionals = |sets| additionals.get(..ends.get(sets).copied().unwrap_or(0)).unwrap_or_default();
-        let sets = most_that(ends.len() - 1, |sets| self.fitting(&answers, additionals(sets), limit).is_some());
-        if let Some(bytes) = self.fitting(&answers, additionals(sets), limit) {
-            return Some((bytes, Fitted::Whole));
+        if bytes.len() > limit {
+            fitted = if transport == Transport::Tcp { Fitted::Cut } else { Fitted::Truncated };
+            self.reply.metadata.truncation = fitted == Fitted::Truncated;
+            let all = std::mem::take(&mut self.reply.answers);
+            let (mut low, mut high) = (0, all.len());
+            while low < high {
+                let middle = (low + high).div_ceil(2);
+                self.reply.answers = all.get(..middle)?.to_vec();
+                if self.reply.to_vec().ok()?.len() <= limit { low = middle } else { high = middle - 1 }
+            }
+            if fitted == Fitted::Cut {
+                low = whole_targets(&all, low);
+            }
+            self.reply.answers = all.get(..low)?.to_vec();
+            bytes = self.reply.to_vec().ok()?;
         }
-        let fitted = if transport == Transport::Tcp { Fitted::Cut } else { Fitted::Truncated };
-        self.reply.metadata.truncation = fitted == Fitted::Truncated;
-        let first = |count| answers.get(..count).unwrap_or_default();
-        let mut count = most_that(answers.len(), |count| self.fitting(first(count), &[], limit).is_some());
-        if fitted == Fitted::Cut {
-            count = whole_targets(&answers, count);
-        }
-        Some((self.fitting(first(count), &[], limit)?, fitted))
+        Some((bytes, fitted))
     }
 
-    /// The message with these records, if all of them fit. hickory itself leaves out what lies behind octet 65535, so
-    /// the counts are looked at too.
-    fn fitting(&mut self, answers: &[Record], additionals: &[Record], limit: usize) -> Option<Vec<u8>> {
-        (self.reply.answers, self.reply.additionals) = (answers.to_vec(), additionals.to_vec());
-        let bytes = self.reply.to_vec().ok()?;
-        let counts = |at: usize, count: usize| bytes.get(at..at + 2) == Some((count as u16).to_be_bytes().as_slice());
-        let opt = usize::from(self.reply.edns.is_some());
-        let whole = counts(6, answers.len()) && counts(10, additionals.len() + opt);
-        (whole && bytes.len() <= limit).then_some(bytes)
+    /// Drops the last RRset of the additional section.
+    fn drop_additional(&mut self) {
+        let Some(last) = self.reply.additionals.pop() else { return };
+        let of_last = |r: &Record| r.name == last.name && r.record_type() == last.record_type();
+        while self.reply.additionals.last().is_some_and(of_last) {
+            self.reply.additionals.pop();
+        }
     }
 
     /// Puts rcode and OPT in.
     fn finish(&mut self) {
-        // hickory takes the upper bits, which the OPT carries, from here too.
-        self.reply.metadata.response_code = ResponseCode::from((self.rcode >> 4) as u8, (self.rcode & 0x0F) as u8);
+        self.reply.metadata.response_code = ResponseCode::from(0, (self.rcode & 0x0F) as u8);
         let Some(edns) = &mut self.reply.edns else { return };
+        edns.set_rcode_high((self.rcode >> 4) as u8);
         if let Some(ede) = self.ede {
             const EXTENDED_ERROR: u16 = 15;
             edns.options_mut().insert(EdnsOption::Unknown(EXTENDED_ERROR, ede.code().to_be_bytes().to_vec()));
@@ -249,25 +251,6 @@ impl<'a> Draft<'a> {
             edns.options_mut().insert(EdnsOption::NSID(payload));
         }
     }
-}
-
-/// The largest number up to `most` for which `fits` holds; 0 where it holds for none.
-fn most_that(most: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if fits(middle) { low = middle } else { high = middle - 1 }
-    }
-    low
-}
-
-/// Where the RRsets of `records`, each side by side, end: the first is 0, for none of them.
-fn rrset_ends(records: &[Record]) -> Vec<usize> {
-    let same = |i: usize| match (records.get(i - 1), records.get(i)) {
-        (Some(a), Some(b)) => a.name == b.name && a.record_type() == b.record_type(),
-        _ => false,
-    };
-    std::iter::once(0).chain((1..=records.len()).filter(|i| !same(*i))).collect()
 }
 
 /// The most of the first `count` records that end with a whole target: its records stand side by side.

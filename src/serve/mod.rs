@@ -98,7 +98,10 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     let slices = !settings.answers.no_endpoints;
     let metrics = Arc::new(Metrics::new(&settings.answers.zones, PLUGIN));
     let store = Arc::new(Store::new(settings.answers.clone()));
-    let health = Arc::new(Health::new(slices));
+    let counted = Arc::clone(&metrics);
+    let health = Health::new(slices)
+        .on_trouble(move |resource, trouble| counted.watch_error(resource.plural(), trouble.reason()));
+    let health = Arc::new(health);
     let state = Arc::new(AdminState::new());
     let feed = Feed::new(Arc::clone(&store), Arc::clone(&health), Some(Arc::clone(&metrics)), Now::read());
     let admin = Admin::start(

@@ -109,10 +109,19 @@ struct Watch {
     errors: u64,
 }
 
+/// Hears of every trouble as it happens.
+type Heard = Box<dyn Fn(Resource, &Trouble) + Send + Sync>;
+
 /// The health of every watch of a source.
-#[derive(Debug)]
 pub struct Health {
     watches: Mutex<[Watch; Resource::ALL.len()]>,
+    heard: Option<Heard>,
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Health").field("watches", &self.watches).finish_non_exhaustive()
+    }
 }
 
 impl Health {
@@ -120,7 +129,13 @@ impl Health {
     #[must_use]
     pub fn new(slices: bool) -> Self {
         let watch = |needed| Watch { needed, phase: WatchPhase::Starting, synced: false, proved: None, errors: 0 };
-        Self { watches: Mutex::new([watch(true), watch(slices)]) }
+        Self { watches: Mutex::new([watch(true), watch(slices)]), heard: None }
+    }
+
+    /// Tells `heard` of every trouble as it happens, so that it can be counted.
+    #[must_use]
+    pub fn on_trouble(self, heard: impl Fn(Resource, &Trouble) + Send + Sync + 'static) -> Self {
+        Self { heard: Some(Box::new(heard)), ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, [Watch; Resource::ALL.len()]> {
@@ -141,6 +156,9 @@ impl Health {
 
     /// The watch is in trouble. What it delivered before stays.
     pub fn down(&self, resource: Resource, trouble: Trouble) {
+        if let Some(heard) = &self.heard {
+            heard(resource, &trouble);
+        }
         self.with(resource, |w| {
             w.phase = WatchPhase::Down(trouble);
             w.errors += 1;

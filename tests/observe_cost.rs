@@ -1,4 +1,5 @@
 //! What counting and logging a query cost: no allocation. The times are printed, never asserted.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

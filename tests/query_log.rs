@@ -1,4 +1,5 @@
 //! The query log: CoreDNS's lines byte for byte (`dns.md` 2.5), and what happens when nobody reads them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{self, Write};
 use std::net::SocketAddr;

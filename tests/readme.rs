@@ -105,6 +105,15 @@ fn what_the_readme_names_is_there() {
     }
 }
 
+#[test]
+fn rsv_04_a_host_whose_local_names_go_to_multicast_dns_is_told_what_to_do() {
+    let readme = readme();
+    let row = readme.lines().find(|line| line.contains("`.local` belongs to multicast DNS")).expect("a row on .local");
+    for words in ["Domains=~clusterset.local", "resolvectl domain", "mdns4_minimal", "the query never came"] {
+        assert!(row.contains(words), "{words}");
+    }
+}
+
 /// Every console block: its commands are run, and what they print is what stands there. What differs from run to run
 /// (ids, serials, ages, the order of records) may differ.
 #[tokio::test]

@@ -230,3 +230,13 @@ fn dns_1_10_queries_of_an_unusual_shape_have_the_same_limits() {
         assert!(tcp.reply.cut, "counted\n{tcp}");
     }
 }
+
+#[test]
+fn dns_1_10_the_opt_fits_behind_glue_that_fills_the_reply() {
+    for endpoints in [1, 4, 7, 12] {
+        let zone = wide(hello(endpoints, HTTP, "46"));
+        for size in (512..1600).step_by(3) {
+            zone.send(&Ask::new(HELLO_HTTP, SRV).edns(Edns::size(size)));
+        }
+    }
+}

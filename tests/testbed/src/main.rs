@@ -1,0 +1,135 @@
+//! The test bed as a command for people: clusters that stay up until `down`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, Parser, Subcommand};
+use testbed::{Bed, ClusterOptions, Error, Result};
+
+/// Real Kubernetes clusters on this machine, without containers and without root.
+///
+/// Each cluster is an etcd, a kube-apiserver with RBAC on and a kube-controller-manager on loopback ports, ready in about
+/// 4 seconds. There are no nodes: objects live, pods do not run. The programs are built from Go modules on first use,
+/// which needs Go and takes about 9 minutes on 2 cores.
+#[derive(Parser)]
+#[command(name = "testbed", after_help = "Example:
+  testbed up --clusters 2 --crds v0.5.2
+  export KUBECONFIG=$(testbed kubeconfig --path)
+  kubectl --context c1 get serviceimports -A
+  testbed down")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start clusters; they stay up when this command ends
+    Up {
+        #[command(flatten)]
+        place: Place,
+        /// How many clusters (named c1, c2, …), or their names, separated by commas
+        #[arg(long, default_value = "1", value_name = "N|NAMES")]
+        clusters: String,
+        /// Install the MCS CRDs of this release of sigs.k8s.io/mcs-api in each, such as v0.5.2, v0.5.0 or v0.4.1
+        #[arg(long, value_name = "VERSION")]
+        crds: Option<String>,
+        /// Give Services IPv4 and IPv6 addresses
+        #[arg(long)]
+        dual_stack: bool,
+    },
+    /// Print one kubeconfig with a context per cluster
+    Kubeconfig {
+        #[command(flatten)]
+        place: Place,
+        /// Print the path of the file instead of its text
+        #[arg(long)]
+        path: bool,
+    },
+    /// End the clusters and remove their data
+    Down {
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+#[derive(Args)]
+struct Place {
+    /// The folder of the clusters' data and logs
+    #[arg(long, env = "NAMESAKE_TESTBED_DIR", value_name = "DIR", default_value_os_t = default_dir())]
+    dir: PathBuf,
+}
+
+/// A folder of this user that is the same for `up`, `kubeconfig` and `down`.
+fn default_dir() -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let cache = cache.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    cache.unwrap_or_else(std::env::temp_dir).join("namesake-testbed-up")
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Up { place, clusters, crds, dual_stack } => {
+            tokio::select! {
+                done = up(place, &clusters, crds.as_deref(), dual_stack) => done,
+                // Dropping the other branch ends what it has started.
+                _ = tokio::signal::ctrl_c() => Err(Error::new("interrupted; nothing stays up")),
+            }
+        }
+        Command::Kubeconfig { place, path } => kubeconfig(&place, path),
+        Command::Down { place } => down(&place),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("testbed: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn up(place: Place, clusters: &str, crds: Option<&str>, dual_stack: bool) -> Result<()> {
+    let names: Vec<String> = match clusters.parse::<u32>() {
+        Ok(0) => return Err(Error::new("--clusters 0: nothing to start")),
+        Ok(count) => (1..=count).map(|n| format!("c{n}")).collect(),
+        Err(_) => clusters.split(',').map(|name| name.trim().to_owned()).collect(),
+    };
+    let began = Instant::now();
+    let bed = Bed::that_outlives_us(&place.dir)?;
+    let clusters = bed.clusters_with(names, ClusterOptions { dual_stack, ..Default::default() }).await?;
+    for cluster in &clusters {
+        println!("{}  {}  ready after {:.1} s", cluster.name(), cluster.server(), cluster.ready_after().as_secs_f64());
+        if let Some(version) = crds {
+            cluster.install_crds(version).await?;
+        }
+    }
+    let merged = testbed::merge_kubeconfigs(clusters.iter().map(testbed::Cluster::kubeconfig))?;
+    let file = bed.file(KUBECONFIG, &merged)?;
+    bed.keep()?;
+    println!("all of it took {:.1} s", began.elapsed().as_secs_f64());
+    println!("export KUBECONFIG={}", file.display());
+    Ok(())
+}
+
+/// The merged kubeconfig in the folder of the bed.
+const KUBECONFIG: &str = "kubeconfig";
+
+fn kubeconfig(place: &Place, path: bool) -> Result<()> {
+    let file = place.dir.join(KUBECONFIG);
+    let text = std::fs::read_to_string(&file).map_err(|e| {
+        Error::new(format!("no clusters are up in {} ({e}); start some with `testbed up`", place.dir.display()))
+    })?;
+    if path { println!("{}", file.display()) } else { println!("{text}") }
+    Ok(())
+}
+
+fn down(place: &Place) -> Result<()> {
+    if Bed::end_in(&place.dir)? {
+        println!("ended and removed: {}", place.dir.display());
+    } else {
+        println!("nothing is up in {}", place.dir.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! Where beds live, whose they are, and what ends when their owner is gone.
+//!
+//! Every process of a bed carries the bed's folder in its environment ([`MARK`]). That mark, and not a list of pids,
+//! says what belongs to a bed: it has no gap between a start and a note of it, and no pid can be taken over by another
+//! program.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::error::{Doing, Error, Result};
+
+/// The environment variable that names the bed a process belongs to.
+pub(crate) const MARK: &str = "NAMESAKE_TESTBED";
+
+/// The file in a bed's folder that names its owner: `<pid> <start time>`, or `kept` for `testbed up`.
+const OWNER: &str = "owner";
+
+/// The folder of all beds of this user: private, and the same for every test run, so that stale beds are found.
+pub(crate) fn base() -> Result<PathBuf> {
+    let uid = fs::metadata("/proc/self").doing("reading /proc/self (the test bed needs Linux)")?.uid();
+    let base = std::env::temp_dir().join(format!("namesake-testbed-{uid}"));
+    let made = fs::DirBuilder::new().mode(0o700).create(&base);
+    if let Err(e) = made
+        && e.kind() != std::io::ErrorKind::AlreadyExists
+    {
+        return Err(Error::new(format!("cannot make {}: {e}", base.display())));
+    }
+    let meta = fs::symlink_metadata(&base).doing(base.display())?;
+    if !meta.is_dir() || meta.uid() != uid || meta.mode() & 0o077 != 0 {
+        return Err(Error::new(format!(
+            "{} is not a private folder of this user; remove it or set TMPDIR to another place",
+            base.display()
+        )));
+    }
+    for sub in ["beds", "ports"] {
+        fs::create_dir_all(base.join(sub)).doing(base.join(sub).display())?;
+    }
+    Ok(base)
+}
+
+/// Only one process at a time makes beds, sweeps or hands out ports. Ends when dropped.
+pub(crate) fn lock(base: &Path) -> Result<File> {
+    let path = base.join("lock");
+    let file = File::create(&path).doing(path.display())?;
+    file.lock().doing(format!("locking {}", path.display()))?;
+    Ok(file)
+}
+
+/// Makes a bed's folder with this process as its owner. Call with the lock held.
+pub(crate) fn claim(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).doing(dir.display())?;
+    let me = std::process::id();
+    let start = start_time(me).ok_or_else(|| Error::new("cannot read /proc/self/stat (the test bed needs Linux)"))?;
+    fs::write(dir.join(OWNER), format!("{me} {start}\n")).doing(dir.display())
+}
+
+/// Marks a bed as one that outlives its maker.
+pub(crate) fn keep(dir: &Path) -> Result<()> {
+    fs::write(dir.join(OWNER), "kept\n").doing(dir.display())
+}
+
+/// Whether a folder is a bed, alive or stale.
+pub(crate) fn is_bed(dir: &Path) -> bool {
+    dir.join(OWNER).is_file()
+}
+
+/// Whether somebody still wants this bed: it is kept, or its owner lives.
+pub(crate) fn is_owned(dir: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(dir.join(OWNER)) else { return false };
+    if text.trim() == "kept" {
+        return true;
+    }
+    let mut words = text.split_whitespace();
+    let (Some(pid), Some(start)) = (words.next().and_then(|w| w.parse().ok()), words.next()) else { return false };
+    start_time(pid).is_some_and(|now| now == start)
+}
+
+/// Ends and removes the beds whose owner is gone, and frees ports of beds that are gone. Call with the lock held.
+pub(crate) fn sweep(base: &Path) -> Result<Vec<PathBuf>> {
+    let mut gone = Vec::new();
+    for entry in fs::read_dir(base.join("beds")).doing(base.display())?.flatten() {
+        let dir = entry.path();
+        if dir.is_dir() && !is_owned(&dir) {
+            remove(&dir)?;
+            gone.push(dir);
+        }
+    }
+    for entry in fs::read_dir(base.join("ports")).doing(base.display())?.flatten() {
+        let holder = fs::read_to_string(entry.path()).unwrap_or_default();
+        if !is_bed(Path::new(holder.trim())) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(gone)
+}
+
+/// Ends every process of a bed, then removes its folder.
+pub(crate) fn remove(dir: &Path) -> Result<()> {
+    end_processes(dir)?;
+    // A folder that a dying process has just written to can be "not empty" once.
+    let mut last = None;
+    for _ in 0..20 {
+        match fs::remove_dir_all(dir) {
+            Ok(()) => return Ok(()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => last = Some(e),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(Error::new(format!("cannot remove {}: {}", dir.display(), last.map(|e| e.to_string()).unwrap_or_default())))
+}
+
+/// Ends every process that carries the mark of this bed.
+pub(crate) fn end_processes(dir: &Path) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let left = processes(dir);
+        if left.is_empty() {
+            return Ok(());
+        }
+        for pid in &left {
+            // Already gone is what we want.
+            let _ = kill(Pid::from_raw(*pid as i32), Signal::SIGKILL);
+        }
+        if Instant::now() > deadline {
+            return Err(Error::new(format!("processes {left:?} of the bed {} do not end", dir.display())));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The pids of the processes that carry the mark of this bed. The dead (zombies) are not among them.
+pub(crate) fn processes(dir: &Path) -> Vec<u32> {
+    let mut mark = format!("{MARK}=").into_bytes();
+    mark.extend_from_slice(dir.as_os_str().as_encoded_bytes());
+    let me = std::process::id();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != me)
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|env| env.split(|b| *b == 0).any(|var| var == mark))
+        })
+        .collect()
+}
+
+/// The start time of a process, in clock ticks since boot: with the pid it names one process for ever.
+pub(crate) fn start_time(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the command in parentheses and may hold spaces; the fields after it do not.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    if state == "Z" || state == "X" {
+        return None;
+    }
+    fields.nth(18).map(str::to_owned)
+}

@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! Arguments → command → exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    namesake::cli::main(std::env::args_os())
+}

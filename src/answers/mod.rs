@@ -13,6 +13,7 @@
 mod answer;
 mod build;
 mod edns;
+mod explain;
 mod lookup;
 mod name;
 mod node;
@@ -23,12 +24,14 @@ mod serial;
 mod service;
 mod srv;
 mod store;
+mod text;
 mod wire;
 mod zone;
 
 pub use answer::{Answered, Reply, Transport, UDP_PLAIN, answer, is_transfer, limit, rcode};
 pub use build::{Built, build};
 pub use edns::Ede;
+pub use explain::explain;
 pub use lookup::{Data, Scope, Verdict, lookup};
 pub use name::QueryName;
 pub use options::{Chaos, EmptyHeadless, EndpointNames, EndpointPolicy, Options};
@@ -37,6 +40,7 @@ pub use records::{Rdata, Record, Records, negative_soa, records};
 pub use serial::Serial;
 pub use service::{Family, PortFilter, ServiceAnswers};
 pub use store::{State, Store};
+pub use text::{type_name, type_number};
 pub use zone::Zone;
 
 /// Record types that the zone holds or that are asked of it, by their numbers (IANA DNS parameters).

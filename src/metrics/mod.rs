@@ -79,7 +79,7 @@ struct Counts {
     descs: Vec<Desc>,
     listeners: Mutex<Vec<Listener>>,
     plugins: Mutex<BTreeSet<&'static str>>,
-    panics: AtomicU64,
+    panics: Arc<AtomicU64>,
     reload_failed: AtomicU64,
     query_log_dropped: AtomicU64,
     health_failures: AtomicU64,
@@ -112,7 +112,7 @@ impl Metrics {
             descs: TABLE.iter().filter(|m| !m.name.starts_with("process_")).filter_map(|m| m.desc().ok()).collect(),
             listeners: Mutex::default(),
             plugins: Mutex::new(BTreeSet::from([plugin])),
-            panics: AtomicU64::default(),
+            panics: Arc::default(),
             reload_failed: AtomicU64::default(),
             query_log_dropped: AtomicU64::default(),
             health_failures: AtomicU64::default(),
@@ -143,7 +143,7 @@ impl Metrics {
     /// has one writer: ask for one for each thread.
     #[must_use]
     pub fn dns_shard(&self, server: &str, tcp: bool) -> Arc<DnsShard> {
-        let shard = Arc::new(DnsShard::new(self.counts.zones.len() - 1, tcp));
+        let shard = Arc::new(DnsShard::new(self.counts.zones.len() - 1, tcp, Arc::clone(&self.counts.panics)));
         let listener = Listener { server: server.to_owned(), tcp, shard: Arc::clone(&shard) };
         lock(&self.counts.listeners).push(listener);
         shard

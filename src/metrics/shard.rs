@@ -1,5 +1,6 @@
 //! What is counted for every query: fixed arrays that one thread writes, without allocation, lock or contention.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -162,15 +163,17 @@ pub struct DnsShard {
     pub(super) zones: Box<[ZoneCounters]>,
     pub(super) cut: AtomicU64,
     pub(super) drops: [AtomicU64; Drop::ALL.len()],
+    panics: Arc<AtomicU64>,
 }
 
 impl DnsShard {
-    pub(super) fn new(zones: usize, shared: bool) -> Self {
+    pub(super) fn new(zones: usize, shared: bool, panics: Arc<AtomicU64>) -> Self {
         Self {
             shared,
             zones: (0..=zones).map(|_| ZoneCounters::new()).collect(),
             cut: AtomicU64::new(0),
             drops: [const { AtomicU64::new(0) }; Drop::ALL.len()],
+            panics,
         }
     }
 
@@ -192,6 +195,11 @@ impl DnsShard {
         } else {
             add_at::<false>(&self.drops, why as usize);
         }
+    }
+
+    /// Counts a panic that cost one query (`coredns_panics_total`).
+    pub fn panicked(&self) {
+        self.panics.fetch_add(1, Relaxed);
     }
 
     #[inline(always)]

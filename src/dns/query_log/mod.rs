@@ -21,29 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, SystemTime};
 
-use super::Transport;
+use super::{QueryLog, QueryRecord, Transport};
 use crate::metrics::Metrics;
-
-/// One query and its answer.
-#[derive(Debug, Clone, Copy)]
-pub struct QueryRecord<'a> {
-    /// Who asked.
-    pub peer: SocketAddr,
-    /// What carried it.
-    pub transport: Transport,
-    /// The query, as it came.
-    pub query: &'a [u8],
-    /// The reply, as it is sent.
-    pub reply: &'a [u8],
-    /// From the query's arrival in our hands to the finished reply.
-    pub duration: Duration,
-}
-
-/// Someone who is told of every query that was answered.
-pub trait QueryLog: Send + Sync {
-    /// Takes note of it without waiting.
-    fn record(&self, record: QueryRecord<'_>);
-}
 
 /// How a query is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -161,8 +140,8 @@ impl LineLog {
 }
 
 impl QueryLog for LineLog {
-    fn record(&self, record: QueryRecord<'_>) {
-        if !self.push(&record) {
+    fn record(&self, record: &QueryRecord<'_>) {
+        if !self.push(record) {
             self.metrics.query_log_dropped(1);
         }
         // One wake-up (a system call) per round of the writer at most.

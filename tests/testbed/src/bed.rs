@@ -188,10 +188,9 @@ impl Drop for Inner {
         let ended = if std::env::var_os("NAMESAKE_TESTBED_KEEP").is_some_and(|v| v == "1") {
             eprintln!("testbed: kept for a look: {}", self.dir.display());
             // Copied away under a name that no sweep touches.
-            let kept = self.dir.with_file_name(format!(
-                "../kept-{}",
-                self.dir.file_name().and_then(|n| n.to_str()).unwrap_or("bed")
-            ));
+            let kept = self
+                .dir
+                .with_file_name(format!("../kept-{}", self.dir.file_name().and_then(|n| n.to_str()).unwrap_or("bed")));
             place::end_processes(&self.dir).and_then(|()| fs::rename(&self.dir, &kept).doing(kept.display()))
         } else {
             place::remove(&self.dir)

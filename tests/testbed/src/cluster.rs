@@ -109,13 +109,7 @@ impl Cluster {
         unreachable!("the loop above ends by returning")
     }
 
-    async fn start_once(
-        bed: &Bed,
-        name: &str,
-        number: u32,
-        options: &ClusterOptions,
-        dir: &Path,
-    ) -> Result<Cluster> {
+    async fn start_once(bed: &Bed, name: &str, number: u32, options: &ClusterOptions, dir: &Path) -> Result<Cluster> {
         let began = Instant::now();
         let ports = Ports { etcd: bed.port()?, peer: bed.port()?, api: bed.port()?, controllers: bed.port()? };
         let pki = pki::make(dir, name, &format!("10.{}.0.1", 100 + number))?;
@@ -150,7 +144,8 @@ impl Cluster {
         cluster.0.start(Part::Controllers)?;
         // They have run when the namespace `default` has its ServiceAccount.
         cluster.wait_for(Part::Controllers, "/api/v1/namespaces/default/serviceaccounts/default").await?;
-        let mut inner = Arc::into_inner(cluster.0).ok_or_else(|| Error::new("a cluster was cloned while it started"))?;
+        let mut inner =
+            Arc::into_inner(cluster.0).ok_or_else(|| Error::new("a cluster was cloned while it started"))?;
         inner.ready_after = began.elapsed();
         Ok(Cluster(Arc::new(inner)))
     }

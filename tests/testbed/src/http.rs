@@ -18,13 +18,7 @@ pub async fn post(address: SocketAddr, path: &str, json: &str, within: Duration)
     request("POST", address, path, json, within).await
 }
 
-async fn request(
-    method: &str,
-    address: SocketAddr,
-    path: &str,
-    body: &str,
-    within: Duration,
-) -> Result<(u16, String)> {
+async fn request(method: &str, address: SocketAddr, path: &str, body: &str, within: Duration) -> Result<(u16, String)> {
     let what = format!("{method} http://{address}{path}");
     let exchange = async {
         let mut stream = TcpStream::connect(address).await?;

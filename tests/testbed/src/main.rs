@@ -13,11 +13,14 @@ use testbed::{Bed, ClusterOptions, Error, Result};
 /// 4 seconds. There are no nodes: objects live, pods do not run. The programs are built from Go modules on first use,
 /// which needs Go and takes about 9 minutes on 2 cores.
 #[derive(Parser)]
-#[command(name = "testbed", after_help = "Example:
+#[command(
+    name = "testbed",
+    after_help = "Example:
   testbed up --clusters 2 --crds v0.5.2
   export KUBECONFIG=$(testbed kubeconfig --path)
   kubectl --context c1 get serviceimports -A
-  testbed down")]
+  testbed down"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -121,7 +124,11 @@ fn kubeconfig(place: &Place, path: bool) -> Result<()> {
     let text = std::fs::read_to_string(&file).map_err(|e| {
         Error::new(format!("no clusters are up in {} ({e}); start some with `testbed up`", place.dir.display()))
     })?;
-    if path { println!("{}", file.display()) } else { println!("{text}") }
+    if path {
+        println!("{}", file.display())
+    } else {
+        println!("{text}")
+    }
     Ok(())
 }
 

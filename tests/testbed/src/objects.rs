@@ -143,7 +143,8 @@ pub fn mcs_crds(version: &str) -> Result<Vec<Value>> {
         .doing("running `go mod download` (is Go installed?)")?;
     let answer: Value = serde_json::from_slice(&out.stdout).unwrap_or_default();
     let Some(dir) = answer["Dir"].as_str() else {
-        let why = answer["Error"].as_str().map_or_else(|| String::from_utf8_lossy(&out.stderr).into_owned(), str::to_owned);
+        let why =
+            answer["Error"].as_str().map_or_else(|| String::from_utf8_lossy(&out.stderr).into_owned(), str::to_owned);
         return Err(Error::new(format!("go mod download {module}: {}", why.trim())));
     };
     let dir = PathBuf::from(dir).join("config/crd");
@@ -264,9 +265,7 @@ async fn send(client: &Client, method: &str, path: &str, content: &str, body: Op
         .doing(&what)?;
     match tokio::time::timeout(REQUEST, client.request_text(request)).await {
         Ok(Ok(text)) => serde_json::from_str(&text).doing(&what),
-        Ok(Err(kube::Error::Api(status))) => {
-            Err(Error::new(format!("{what}: {} ({})", status.message, status.code)))
-        }
+        Ok(Err(kube::Error::Api(status))) => Err(Error::new(format!("{what}: {} ({})", status.message, status.code))),
         Ok(Err(e)) => Err(Error::new(format!("{what}: {e}"))),
         Err(_) => Err(Error::new(format!("{what}: no answer within {REQUEST:?}"))),
     }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
 
 use crate::error::{Doing, Result};
 
@@ -26,10 +28,10 @@ pub(crate) fn make(dir: &Path, cluster: &str, service_address: &str) -> Result<P
     let issuer = Issuer::new(ca, ca_key);
 
     let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
-    let names = names.iter().map(|name| (*name).to_owned()).chain([
-        "kubernetes.default.svc.cluster.local".to_owned(),
-        service_address.to_owned(),
-    ]);
+    let names = names
+        .iter()
+        .map(|name| (*name).to_owned())
+        .chain(["kubernetes.default.svc.cluster.local".to_owned(), service_address.to_owned()]);
     let mut api = CertificateParams::new(names.collect::<Vec<_>>()).doing("naming the API server")?;
     api.distinguished_name.push(DnType::CommonName, "kube-apiserver");
     api.use_authority_key_identifier_extension = true;

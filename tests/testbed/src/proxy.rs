@@ -60,7 +60,8 @@ impl Proxy {
         let address = SocketAddr::from(([127, 0, 0, 1], bed.port()?));
         let (weather, watching) = watch::channel(Weather::Open(Duration::ZERO));
         let connections = Arc::new(AtomicUsize::new(0));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().doing("the proxy's runtime")?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().doing("the proxy's runtime")?;
         // Bound here, so that the first connection of the caller is not refused.
         let listener = std::net::TcpListener::bind(address).doing(format!("listening on {address}"))?;
         listener.set_nonblocking(true).doing(address)?;
@@ -207,7 +208,10 @@ async fn connection(client: TcpStream, upstream: SocketAddr, weather: watch::Rec
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let (client_read, client_write) = client.into_split();
         let (server_read, server_write) = server.into_split();
-        tokio::join!(pump(client_read, server_write, weather.clone()), pump(server_read, client_write, weather.clone()));
+        tokio::join!(
+            pump(client_read, server_write, weather.clone()),
+            pump(server_read, client_write, weather.clone())
+        );
     };
     tokio::select! {
         _ = bad.wait_for(|now| matches!(now, Weather::Cut | Weather::Over)) => {}

@@ -1,0 +1,146 @@
+//! The routes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, RawQuery, State};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+
+use super::{AdminParts, ready};
+use crate::metrics;
+
+/// What every route may look at.
+pub(super) struct Shared {
+    pub(super) parts: AdminParts,
+    started: Instant,
+    /// When "not ready" was last logged, in seconds since the start; 0 is never.
+    logged: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(parts: AdminParts) -> Self {
+        Self { parts, started: Instant::now(), logged: AtomicU64::new(0) }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        ready::is_ready(&self.parts.health, &self.parts.state)
+    }
+
+    /// CoreDNS's line, but at most one a second whoever asks how often.
+    fn log_not_ready(&self, body: &str) {
+        let now = self.started.elapsed().as_secs() + 1;
+        if self.logged.swap(now, Ordering::Relaxed) != now {
+            tracing::info!("Plugins not ready: {body:?}");
+        }
+    }
+}
+
+/// What a path says where nothing else is.
+const PLAIN: [(axum::http::HeaderName, &str); 2] =
+    [(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, "no-store")];
+
+/// The routes of these parts of the admin address.
+pub(super) fn router(parts: &[&'static str], shared: Arc<Shared>) -> Router {
+    let mut router = Router::new();
+    let mut paths = Vec::new();
+    for part in parts {
+        match *part {
+            "health" => {
+                router = router.route("/health", get(health));
+                paths.push("/health");
+            }
+            "ready" => {
+                router = router.route("/ready", get(ready));
+                paths.extend(["/ready", "/ready?verbose"]);
+            }
+            _ => {
+                router = router.route("/metrics", get(scrape));
+                paths.push("/metrics");
+                if shared.parts.explain.is_some() {
+                    router = router.route("/explain", get(explain));
+                    paths.push("/explain?name=NAME&type=TYPE");
+                }
+            }
+        }
+    }
+    let list = paths.join("\n");
+    router
+        .fallback(move |uri: Uri| async move {
+            let text = format!("{} is not here. What is:\n{list}\n", uri.path());
+            (StatusCode::NOT_FOUND, PLAIN, text)
+        })
+        .method_not_allowed_fallback(|| async {
+            (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], "only GET and HEAD\n")
+        })
+        .with_state(shared)
+}
+
+async fn health() -> impl IntoResponse {
+    (PLAIN, "OK")
+}
+
+async fn ready(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
+    let AdminParts { health, state, plugin, .. } = &shared.parts;
+    let is_verbose = |pair: &str| pair == "verbose" || pair.starts_with("verbose=");
+    let verbose = query.is_some_and(|query| query.split('&').any(is_verbose));
+    let (ready, short) = ready::short(health, state, plugin);
+    let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    if !ready {
+        shared.log_not_ready(short);
+    }
+    if verbose {
+        // Looked at again, so that code and text say the same.
+        let (ready, text) = ready::verbose(health, state, plugin);
+        let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        return (code, PLAIN, text).into_response();
+    }
+    (code, PLAIN, short).into_response()
+}
+
+async fn scrape(State(shared): State<Arc<Shared>>) -> Response {
+    let text = tokio::task::spawn_blocking(move || {
+        let parts = &shared.parts;
+        parts.metrics.render(super::state(&*parts.counts, &parts.health))
+    });
+    match text.await {
+        Ok(Ok(text)) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Ok(Err(error)) => broken(&error.to_string()),
+        Err(error) => broken(&error.to_string()),
+    }
+}
+
+#[derive(Deserialize)]
+struct Question {
+    name: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+async fn explain(
+    State(shared): State<Arc<Shared>>,
+    question: Result<Query<Question>, QueryRejection>,
+) -> Response {
+    let (Some(explain), Ok(Query(Question { name: Some(name), kind }))) = (shared.parts.explain.clone(), question)
+    else {
+        let text = "say which name: /explain?name=hello.demo.svc.clusterset.local&type=A\n";
+        return (StatusCode::BAD_REQUEST, PLAIN, text).into_response();
+    };
+    let text = tokio::task::spawn_blocking(move || explain(&name, kind.as_deref().unwrap_or("A")));
+    match text.await {
+        Ok(Ok(text)) => (PLAIN, text).into_response(),
+        Ok(Err(error)) => (StatusCode::BAD_REQUEST, PLAIN, error).into_response(),
+        Err(error) => broken(&error.to_string()),
+    }
+}
+
+fn broken(error: &str) -> Response {
+    tracing::error!(error, "a request could not be answered");
+    (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{error}\n")).into_response()
+}

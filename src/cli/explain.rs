@@ -1,0 +1,115 @@
+//! `namesake explain`: what a name answers, and why.
+
+use clap::{Arg, ArgMatches, FromArgMatches};
+
+use super::settings::{self, Flags};
+use super::{Exit, complain, expand, http, print};
+use crate::config::{Key, Section};
+
+pub(super) const ABOUT: &str = "\
+Say what a name answers, and why: from the import to the slice, endpoint, condition and source cluster. For a negative
+answer: what is missing, and the nearest names that exist.
+
+NAME may be short: web.shop is web.shop.svc.clusterset.local. A final dot keeps it as it is.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  namesake explain web.shop --from config/example                the data of a folder
+  namesake explain web.shop AAAA --server 127.0.0.1:8053         a running server, at its --admin address
+  namesake explain _http._tcp.web.shop SRV --context east        a cluster, with its kubeconfig
+
+Without --server and --from, the cluster is the one kubectl would ask, or in a pod the pod's own.
+
+Exit codes:
+  0  explained, whatever the answer is
+  1  it could not be: the folder, cluster or server does not answer
+  2  flags, variables or settings file are wrong";
+
+/// The sections whose settings decide what is answered.
+const SECTIONS: [Section; 4] = [Section::Source, Section::Zone, Section::Names, Section::Identity];
+
+/// The arguments.
+#[derive(Debug, Clone)]
+pub(super) struct Args {
+    name: String,
+    qtype: String,
+    server: Option<String>,
+    flags: Flags,
+}
+
+impl FromArgMatches for Args {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let text = |id: &str| matches.get_one::<String>(id).cloned();
+        Ok(Self {
+            name: text("name").unwrap_or_default(),
+            qtype: text("type").unwrap_or_default(),
+            server: text("server"),
+            flags: Flags::of(matches),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Args {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let command = command
+            .arg(Arg::new("name").value_name("NAME").required(true).help("The name to explain"))
+            .arg(
+                Arg::new("type")
+                    .value_name("TYPE")
+                    .default_value("A")
+                    .hide_default_value(true)
+                    .help("The type to ask for: A, AAAA, SRV, TXT, … [default: A]"),
+            )
+            .arg(
+                Arg::new("server")
+                    .long("server")
+                    .value_name("ADDR:PORT")
+                    .conflicts_with_all(["from", "kubeconfig", "context"])
+                    .help("Ask a running server, at its --admin address")
+                    .help_heading(Section::Source.title()),
+            );
+        settings::augment(command, &SECTIONS)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Explains.
+pub(super) fn command(args: &Args) -> Exit {
+    if let Some(server) = &args.server {
+        return ask(server, args);
+    }
+    complain(&"explain: give --server");
+    Exit::Usage
+}
+
+/// Lets a running server explain.
+fn ask(server: &str, args: &Args) -> Exit {
+    let zone = args.flags.raw().get(Key::Zone).and_then(|given| given.values.first().cloned());
+    let zone = zone.unwrap_or_else(|| Key::Zone.spec().default.to_owned());
+    let name = expand::expand(&args.name, zone.trim_end_matches('.'));
+    let path = format!("/explain?name={}&type={}", http::encode(&name), http::encode(&args.qtype));
+    match http::get(server, &path) {
+        Ok(answer) if answer.status == 200 => print(&answer.body),
+        Ok(answer) => {
+            let body = answer.body.trim();
+            let why = if body.is_empty() { "no reason given" } else { body };
+            complain(&format_args!(
+                "{server}: HTTP status {}: {why}; is it the --admin address of `namesake dns`?",
+                answer.status
+            ));
+            Exit::Failure
+        }
+        Err(error) => {
+            complain(&format_args!("{server}: {error}"));
+            Exit::Failure
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The example file, from the one definition of the settings.
+
+use std::fmt::Write;
+
+use super::keys::{KEYS, Section, Shape, Spec};
+
+/// `config/dns.example.yaml`: every key, its default and what it does.
+#[must_use]
+pub fn example() -> String {
+    let mut out = String::from(
+        "# Settings of `namesake dns`, format v1: every key with its default. Used by `namesake dns --config FILE`.\n\
+         #\n\
+         # Each key is also a flag (log_format: --log-format) and a variable (NAMESAKE_LOG_FORMAT).\n\
+         # A variable wins over this file, a flag over both. Lists are written [a, b]; in a variable a,b.\n\
+         # Durations are written 100ms, 5s, 1m30s. Paths count from this file's folder.\n\
+         # A key that starts with # has no default.\n\n\
+         version: 1\n",
+    );
+    for section in Section::ALL {
+        let title = section.title();
+        let _ = write!(out, "\n# --- {title} {}\n", "-".repeat(112_usize.saturating_sub(title.len())));
+        for spec in KEYS.iter().filter(|spec| spec.section == section) {
+            wrap(&mut out, spec.help);
+            let _ = writeln!(out, "{}", line(spec));
+        }
+    }
+    out
+}
+
+/// `key: default`, or the key alone where there is no default.
+fn line(spec: &Spec) -> String {
+    let Spec { name, default, value, shape, .. } = spec;
+    match (shape, default.is_empty()) {
+        (Shape::Many, false) => format!("{name}: [\"{default}\"]"),
+        (_, false) => format!("{name}: {default}"),
+        (Shape::Many, true) => format!("# {name}: [{value}]"),
+        (_, true) => format!("# {name}: {value}"),
+    }
+}
+
+/// A comment in lines of at most 118 columns.
+fn wrap(out: &mut String, text: &str) {
+    let mut width = 0;
+    for word in text.split(' ') {
+        if width == 0 || width + 1 + word.len() > 118 {
+            out.push_str(if width == 0 { "\n# " } else { "\n#   " });
+            width = 3;
+        } else {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += word.len();
+    }
+    out.push_str(".\n");
+}

@@ -1,0 +1,122 @@
+//! What was typed, and where. Nothing here knows what a value means.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::keys::{KEYS, Key, Shape, Spec};
+
+/// Where a value was written. Its order is the order of the layers: a later one wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Nowhere: the default of [`KEYS`].
+    Default,
+    /// A line of the settings file.
+    File(Arc<Path>, u64),
+    /// The environment variable of the key.
+    Variable,
+    /// The flag of the key.
+    Flag,
+}
+
+impl Place {
+    /// Its layer; places of the same layer differ in their line only.
+    #[must_use]
+    pub fn layer(&self) -> u8 {
+        match self {
+            Self::Default => 0,
+            Self::File(..) => 1,
+            Self::Variable => 2,
+            Self::Flag => 3,
+        }
+    }
+
+    /// The place of a value of `spec`, as an error message names it.
+    #[must_use]
+    pub fn of(&self, spec: &Spec) -> String {
+        match self {
+            Self::Default => format!("{} (default)", spec.flag()),
+            Self::File(path, line) => format!("{}:{line}: {}", path.display(), spec.name),
+            Self::Variable => spec.variable(),
+            Self::Flag => spec.flag(),
+        }
+    }
+}
+
+/// What one layer says about one setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The values, one unless the setting is a list.
+    pub values: Vec<String>,
+    /// Where they were written.
+    pub place: Place,
+}
+
+/// What was typed for each setting: later layers over earlier ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Raw {
+    given: BTreeMap<Key, Given>,
+}
+
+impl Raw {
+    /// Puts a value in, over one of an earlier layer.
+    pub fn set(&mut self, key: Key, given: Given) {
+        match self.given.get(&key) {
+            Some(old) if old.place.layer() > given.place.layer() => {}
+            _ => {
+                self.given.insert(key, given);
+            }
+        }
+    }
+
+    /// What was given for a setting, if anything.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&Given> {
+        self.given.get(&key)
+    }
+
+    /// Puts in whatever `lookup` knows of the variables `NAMESAKE_*`. An empty variable counts as not set, since that
+    /// is what an optional value in a manifest becomes.
+    pub fn read_variables(&mut self, lookup: impl Fn(&str) -> Option<String>) {
+        for spec in KEYS {
+            let Some(text) = lookup(&spec.variable()).filter(|text| !text.trim().is_empty()) else { continue };
+            let values = match spec.shape {
+                Shape::Many => split(&text),
+                Shape::One | Shape::Switch => vec![text],
+            };
+            self.set(spec.key, Given { values, place: Place::Variable });
+        }
+    }
+
+    /// Puts a settings file under what is there.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the file: not readable, no YAML, another version, unknown keys, wrong shapes.
+    pub fn read_file(&mut self, path: &Path) -> Result<(), super::ConfigError> {
+        for (key, given) in super::file::read(path)? {
+            self.set(key, given);
+        }
+        Ok(())
+    }
+}
+
+/// The parts of a list written in one string.
+pub(super) fn split(text: &str) -> Vec<String> {
+    text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// A path in the file counts from the file's folder, elsewhere from the working directory.
+pub(super) fn resolve(place: &Place, path: &str) -> PathBuf {
+    match place {
+        Place::File(file, _) => file.parent().map_or_else(|| PathBuf::from(path), |folder| folder.join(path)),
+        _ => PathBuf::from(path),
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.values.join(","))
+    }
+}

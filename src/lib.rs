@@ -24,6 +24,7 @@
 //! | [`systemd`] | readiness and watchdog for the service manager | – |
 //! | [`config`] | validated settings and the file format v1 | `answers`, `dns` |
 //! | [`admin`] | health, ready, metrics, explain | all but `cli` |
+//! | [`serve`] | the running DNS half: start, watch, stop | all but `cli` |
 //! | [`cli`] | one file per command | all |
 
 pub mod admin;
@@ -36,6 +37,7 @@ pub mod feed;
 pub mod index;
 pub mod metrics;
 pub mod model;
+pub mod serve;
 pub mod source;
 pub mod systemd;
 pub mod telemetry;

@@ -29,15 +29,30 @@ use crate::systemd::Notifier;
 pub use ready::{AdminState, is_ready};
 use routes::Shared;
 
-/// Where each part listens. Equal addresses share a listener; port 0 takes a free port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where each part listens; `None` is not at all. Equal addresses share a listener; port 0 takes a free port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AdminConfig {
     /// `/health`
-    pub health: SocketAddr,
+    pub health: Option<SocketAddr>,
     /// `/ready`
-    pub ready: SocketAddr,
-    /// `/metrics` and `/explain`
-    pub metrics: SocketAddr,
+    pub ready: Option<SocketAddr>,
+    /// `/metrics`
+    pub metrics: Option<SocketAddr>,
+    /// `/explain`
+    pub explain: Option<SocketAddr>,
+}
+
+impl AdminConfig {
+    /// Everything on one address.
+    #[must_use]
+    pub fn one(address: SocketAddr) -> Self {
+        Self { health: Some(address), ready: Some(address), metrics: Some(address), explain: Some(address) }
+    }
+
+    fn parts(&mut self) -> [(&'static str, &mut Option<SocketAddr>); 4] {
+        let Self { health, ready, metrics, explain } = self;
+        [("health", health), ("ready", ready), ("metrics", metrics), ("explain", explain)]
+    }
 }
 
 /// Says what is served for a name and a type, and why; the error is for people too.
@@ -82,8 +97,12 @@ pub enum AdminError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => "stop the program that has this port, or choose another one with --admin",
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address: choose one of its own, or 0.0.0.0 or [::]",
-        io::ErrorKind::PermissionDenied => "ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or choose a higher port",
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address: choose one of its own, or 0.0.0.0 or [::]"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or choose a higher port"
+        }
         _ => "choose another address with --admin",
     }
 }
@@ -104,22 +123,22 @@ impl Admin {
     /// # Errors
     /// If an address can't be listened on, or no thread can be started.
     pub fn start(config: &AdminConfig, parts: AdminParts) -> Result<Self, AdminError> {
+        let mut bound = *config;
         let mut wanted: BTreeMap<SocketAddr, Vec<&'static str>> = BTreeMap::new();
-        for (part, address) in [("health", config.health), ("ready", config.ready), ("metrics", config.metrics)] {
-            wanted.entry(address).or_default().push(part);
+        for (part, address) in bound.parts() {
+            if let Some(address) = *address {
+                wanted.entry(address).or_default().push(part);
+            }
         }
         let mut listeners = Vec::new();
-        let mut bound = *config;
         for (address, parts) in wanted {
             let fail = |source| AdminError::Bind { what: parts.join(", "), address, source };
             let listener = TcpListener::bind(address).map_err(fail)?;
             listener.set_nonblocking(true).map_err(fail)?;
             let local = listener.local_addr().map_err(fail)?;
-            for part in &parts {
-                match *part {
-                    "health" => bound.health = local,
-                    "ready" => bound.ready = local,
-                    _ => bound.metrics = local,
+            for (part, place) in bound.parts() {
+                if parts.contains(&part) {
+                    *place = Some(local);
                 }
             }
             listeners.push((listener, parts));
@@ -182,7 +201,9 @@ async fn run(
             Err(error) => tracing::error!(%error, "the routes for {} can't be served", parts.join(", ")),
         }
     }
-    tasks.spawn(check::health(bound.health, Arc::clone(shared), stop.clone()));
+    if let Some(address) = bound.health {
+        tasks.spawn(check::health(address, Arc::clone(shared), stop.clone()));
+    }
     tasks.spawn(check::notify(Arc::clone(shared), stop.clone()));
     while tasks.join_next().await.is_some() {}
 }

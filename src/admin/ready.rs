@@ -91,7 +91,11 @@ pub(super) fn verbose(health: &Health, state: &AdminState, plugin: &'static str)
     let (mark, words) = if state.shutting_down() { ("[-]", "shutting down") } else { ("[+]", "running") };
     let _ = writeln!(text, "{mark} process: {words}");
     let (ready, body) = short(health, state, plugin);
-    let _ = writeln!(text, "{}", if ready || state.shutting_down() { body.to_owned() } else { format!("not ready: {body}") });
+    let _ = writeln!(
+        text,
+        "{}",
+        if ready || state.shutting_down() { body.to_owned() } else { format!("not ready: {body}") }
+    );
     (ready, text)
 }
 

@@ -60,14 +60,15 @@ pub(super) fn router(parts: &[&'static str], shared: Arc<Shared>) -> Router {
                 router = router.route("/ready", get(ready));
                 paths.extend(["/ready", "/ready?verbose"]);
             }
-            _ => {
+            "metrics" => {
                 router = router.route("/metrics", get(scrape));
                 paths.push("/metrics");
-                if shared.parts.explain.is_some() {
-                    router = router.route("/explain", get(explain));
-                    paths.push("/explain?name=NAME&type=TYPE");
-                }
             }
+            _ if shared.parts.explain.is_some() => {
+                router = router.route("/explain", get(explain));
+                paths.push("/explain?name=NAME&type=TYPE");
+            }
+            _ => {}
         }
     }
     let list = paths.join("\n");
@@ -123,10 +124,7 @@ struct Question {
     kind: Option<String>,
 }
 
-async fn explain(
-    State(shared): State<Arc<Shared>>,
-    question: Result<Query<Question>, QueryRejection>,
-) -> Response {
+async fn explain(State(shared): State<Arc<Shared>>, question: Result<Query<Question>, QueryRejection>) -> Response {
     let (Some(explain), Ok(Query(Question { name: Some(name), kind }))) = (shared.parts.explain.clone(), question)
     else {
         let text = "say which name: /explain?name=hello.demo.svc.clusterset.local&type=A\n";

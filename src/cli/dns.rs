@@ -1,4 +1,4 @@
-//! `namesake dns`: arguments → [`Settings`] → the server.
+//! `namesake dns`: arguments → [`Settings`](crate::config::Settings) → the server.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,8 @@ use clap::{ArgMatches, FromArgMatches};
 
 use super::settings::{self, Flags};
 use super::{Exit, complain};
-use crate::config::{Section, Settings};
+use crate::config::Section;
+use crate::serve;
 
 pub(super) const ABOUT: &str = "\
 Serve clusterset.local from ServiceImports and EndpointSlices.
@@ -60,20 +61,16 @@ impl clap::Args for Args {
 /// Checks the settings and runs the server.
 pub(super) fn command(args: &Args) -> ExitCode {
     match args.flags.settings() {
-        Ok(settings) => run(settings),
+        Ok(settings) => match serve::run(settings) {
+            Ok(()) => Exit::Ok.into(),
+            Err(error) => {
+                complain(&error);
+                Exit::Failure.into()
+            }
+        },
         Err(error) => {
             complain(&error);
             Exit::Usage.into()
         }
     }
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// The wiring (the lead's part begins here).
-
-/// Runs the DNS half until a signal.
-pub(super) fn run(settings: Settings) -> ExitCode {
-    let _ = settings;
-    complain(&"dns: not wired yet");
-    Exit::Failure.into()
 }

@@ -1,10 +1,15 @@
 //! `namesake explain`: what a name answers, and why.
 
+use std::sync::PoisonError;
+use std::time::Duration;
+
 use clap::{Arg, ArgMatches, FromArgMatches};
 
 use super::settings::{self, Flags};
 use super::{Exit, complain, expand, http, print};
+use crate::answers;
 use crate::config::{Key, Section};
+use crate::serve;
 
 pub(super) const ABOUT: &str = "\
 Say what a name answers, and why: from the import to the slice, endpoint, condition and source cluster. For a negative
@@ -86,9 +91,33 @@ pub(super) fn command(args: &Args) -> Exit {
     if let Some(server) = &args.server {
         return ask(server, args);
     }
-    complain(&"explain: give --server");
-    Exit::Usage
+    let settings = match args.flags.settings() {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(&error);
+            return Exit::Usage;
+        }
+    };
+    let Some(qtype) = answers::type_number(&args.qtype) else {
+        complain(&format_args!("{:?} is no record type; give A, AAAA, SRV, TXT or TYPE<number>", args.qtype));
+        return Exit::Usage;
+    };
+    let zone = settings.answers.zones.first().cloned().unwrap_or_default();
+    let name = expand::expand(&args.name, &zone);
+    match serve::look(&settings.source, settings.answers, PATIENCE) {
+        Ok((index, store)) => {
+            let index = index.read().unwrap_or_else(PoisonError::into_inner);
+            print(&answers::explain(&index, &store, &name, qtype))
+        }
+        Err(error) => {
+            complain(&error);
+            Exit::Failure
+        }
+    }
 }
+
+/// How long a cluster may take to send its lists.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Lets a running server explain.
 fn ask(server: &str, args: &Args) -> Exit {

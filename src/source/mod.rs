@@ -3,6 +3,7 @@
 mod convert;
 pub mod folder;
 mod health;
+pub mod kube;
 
 pub use convert::Convert;
 pub use health::{Health, Trouble, WatchPhase, WatchStatus};

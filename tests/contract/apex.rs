@@ -167,7 +167,9 @@ fn dns_a13_other_first_labels_are_no_names() {
 #[test]
 fn dns_a14_soa_below_the_apex_follows_existence() {
     let zone = zone(F1.to_owned() + F2);
-    for name in ["svc", "shop.svc", "web.shop.svc", "db-0.east.db.shop.svc", "_http._tcp.web.shop.svc", "east.db.shop.svc"] {
+    for name in
+        ["svc", "shop.svc", "web.shop.svc", "db-0.east.db.shop.svc", "_http._tcp.web.shop.svc", "east.db.shop.svc"]
+    {
         zone.ask(name, SOA).nodata();
     }
     for name in ["nope", "nope.svc", "nope.shop.svc", "x.web.shop.svc", "_x._tcp.web.shop.svc"] {

@@ -61,7 +61,8 @@ fn dns_c7_ips_without_ports_answer_a_and_srv_is_nodata() {
 
 #[test]
 fn dns_c8_text_that_is_no_ip_is_skipped() {
-    let zone = zone(clustersetip("shop/web", &["not-an-ip", "10.96.7.8", "web.shop.svc.clusterset.local"], &["http/80"]));
+    let zone =
+        zone(clustersetip("shop/web", &["not-an-ip", "10.96.7.8", "web.shop.svc.clusterset.local"], &["http/80"]));
     zone.ask("web.shop.svc", A).addresses(["10.96.7.8"]);
     zone.ask("web.shop.svc", CNAME).nodata();
     zone.ask("web.shop.svc", SRV).srv(["0 100 80 web.shop.svc"]).glue(["web.shop.svc 10.96.7.8"]);
@@ -230,7 +231,8 @@ fn dns_c16_addresses_nobody_may_have_are_skipped() {
 
 #[test]
 fn dns_c16_addresses_that_look_odd_but_are_allowed_are_served() {
-    let zone = zone(clustersetip("shop/web", &["8.8.8.8", "100.64.0.1", "240.0.0.1", "fec0::1", "2001:db8::1"], WEB_PORTS));
+    let zone =
+        zone(clustersetip("shop/web", &["8.8.8.8", "100.64.0.1", "240.0.0.1", "fec0::1", "2001:db8::1"], WEB_PORTS));
     zone.ask("web.shop.svc", A).addresses(["8.8.8.8", "100.64.0.1", "240.0.0.1"]);
     zone.ask("web.shop.svc", AAAA).addresses(["fec0::1", "2001:db8::1"]);
 }

@@ -72,7 +72,8 @@ fn dns_t13_known_options_are_not_echoed() {
     let udp = zone.send(&Ask::new(WEB, A).edns(edns.clone()));
     assert_eq!(udp.addresses(["10.96.7.7"]).message.options(), [], "{udp}");
     let tcp = zone.send(&Ask::new(WEB, A).edns(edns).tcp());
-    let others = tcp.addresses(["10.96.7.7"]).message.options().into_iter().filter(|(code, _)| *code != OPTION_KEEPALIVE);
+    let others =
+        tcp.addresses(["10.96.7.7"]).message.options().into_iter().filter(|(code, _)| *code != OPTION_KEEPALIVE);
     assert_eq!(others.count(), 0, "{tcp}");
 }
 
@@ -91,11 +92,14 @@ fn dns_t13_nsid_is_told_when_configured_and_asked_for() {
 #[test]
 fn dns_t14_do_is_copied_and_nothing_else_changes() {
     let zone = zone(F1.to_owned() + F2);
-    for (name, qtype) in [("web.shop.svc", A), ("_pg._tcp.db.shop.svc", SRV), ("nope.shop.svc", A), ("", SOA), ("", NS)] {
+    for (name, qtype) in [("web.shop.svc", A), ("_pg._tcp.db.shop.svc", SRV), ("nope.shop.svc", A), ("", SOA), ("", NS)]
+    {
         let name = zone.absolute(name);
         let with = zone.send(&Ask::new(&name, qtype).edns(Edns::size(1232).dnssec_ok()));
         let without = zone.send(&Ask::new(&name, qtype).edns(Edns::size(1232)));
-        let sets = |a: &Answer<'_>| [&a.message.answers, &a.message.authorities, &a.message.additionals].map(|s| Message::set(s));
+        let sets = |a: &Answer<'_>| {
+            [&a.message.answers, &a.message.authorities, &a.message.additionals].map(|s| Message::set(s))
+        };
         assert_eq!(sets(&with), sets(&without), "{with}{without}");
     }
 }

@@ -67,8 +67,7 @@ fn dns_t3_other_opcodes_are_notimp_header_only() {
 #[test]
 fn dns_t3_update_is_notimp() {
     let mut update = Ask::new("clusterset.local.", SOA).opcode(5);
-    update.authorities =
-        vec![record(&[b"web", b"shop", b"svc", b"clusterset", b"local"], A, IN, 60, &[10, 0, 0, 1])];
+    update.authorities = vec![record(&[b"web", b"shop", b"svc", b"clusterset", b"local"], A, IN, 60, &[10, 0, 0, 1])];
     header_only(&zone(F1), &update.wire(), NOTIMP);
 }
 
@@ -241,9 +240,12 @@ fn dns_t16_other_classes_are_refused() {
 fn dns_t16_chaos_names_answer_only_with_the_option() {
     let chaos = namesake::answers::Chaos { version: "Namesake 9".into(), hostname: "dns-0".into() };
     let zone = zone_with(options(|o| o.chaos = Some(chaos)), F1);
-    for (name, text) in
-        [("version.bind.", "Namesake 9"), ("version.server.", "Namesake 9"), ("id.server.", "dns-0"), ("hostname.bind.", "dns-0")]
-    {
+    for (name, text) in [
+        ("version.bind.", "Namesake 9"),
+        ("version.server.", "Namesake 9"),
+        ("id.server.", "dns-0"),
+        ("hostname.bind.", "dns-0"),
+    ] {
         for name in [name.to_owned(), name.to_uppercase()] {
             let ask = Ask::new(&name, TXT).class(CH);
             for ask in [ask.clone(), ask.tcp().edns(Edns::size(1232))] {
@@ -255,7 +257,9 @@ fn dns_t16_chaos_names_answer_only_with_the_option() {
             }
         }
     }
-    for (name, qtype) in [("version.bind.", A), ("authors.bind.", TXT), ("web.shop.svc.clusterset.local.", A), ("bind.", TXT)] {
+    for (name, qtype) in
+        [("version.bind.", A), ("authors.bind.", TXT), ("web.shop.svc.clusterset.local.", A), ("bind.", TXT)]
+    {
         zone.send(&Ask::new(name, qtype).class(CH)).refused();
     }
     zone.send(&Ask::new("version.bind.", TXT).class(HS)).refused();
@@ -299,8 +303,9 @@ fn dns_t22_names_longer_than_255_are_left_out_and_a_reply_comes_all_the_same() {
     let key = format!("{namespace}/{service}");
     let name = format!("{service}.{namespace}.svc");
     let long = format!("{}=10.0.0.1", label('h'));
-    let manifests =
-        headless(&key, &["p/1"]) + &slice(&key, &cluster, &["p/1"], &[&long]) + &slice(&key, "c", &["p/1"], &["h=10.0.0.2"]);
+    let manifests = headless(&key, &["p/1"])
+        + &slice(&key, &cluster, &["p/1"], &[&long])
+        + &slice(&key, "c", &["p/1"], &["h=10.0.0.2"]);
     let mixed = zone(&manifests);
     mixed.ask(&name, A).addresses(["10.0.0.1", "10.0.0.2"]);
     let target = format!("1 h.c.{name}");

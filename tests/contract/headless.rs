@@ -56,7 +56,12 @@ fn dns_h4_dual_stack_has_each_family_whole() {
 
 #[test]
 fn dns_h5_endpoints_that_are_not_ready_are_left_out() {
-    let zone = db(&[slice("shop/db", "east", PG, &["db-0=10.1.0.11", "db-1=10.1.0.12 notready", "db-2=10.1.0.13 nil", "db-3=10.1.0.14 bare"])]);
+    let zone = db(&[slice(
+        "shop/db",
+        "east",
+        PG,
+        &["db-0=10.1.0.11", "db-1=10.1.0.12 notready", "db-2=10.1.0.13 nil", "db-3=10.1.0.14 bare"],
+    )]);
     zone.ask("db.shop.svc", A).addresses(["10.1.0.11", "10.1.0.13", "10.1.0.14"]);
     zone.ask("db-1.east.db.shop.svc", A).nxdomain();
     zone.ask("db.shop.svc", SRV).srv([
@@ -91,7 +96,8 @@ fn dns_h6_serving_fallback_takes_them_when_nothing_is_ready() {
     none.ask("db-1.east.db.shop.svc", A).addresses(["10.1.0.12"]);
     none.ask("_pg._tcp.db.shop.svc", SRV).srv(["0 100 5432 db-1.east.db.shop.svc"]);
     // Ready anywhere is enough: the rule is per service, not per cluster.
-    let elsewhere = fallback(slice("shop/db", "east", PG, &[TERMINATING]) + &slice("shop/db", "west", PG, &["db-0=10.2.0.1"]));
+    let elsewhere =
+        fallback(slice("shop/db", "east", PG, &[TERMINATING]) + &slice("shop/db", "west", PG, &["db-0=10.2.0.1"]));
     elsewhere.ask("db.shop.svc", A).addresses(["10.2.0.1"]);
 }
 
@@ -107,13 +113,9 @@ fn dns_h8_without_ready_endpoints_the_name_and_all_below_are_gone() {
     let empty = slice("shop/db#2", "east", PG, &[]);
     for slices in [vec![], vec![unready.clone()], vec![empty, unready]] {
         let zone = db(&slices);
-        for name in [
-            "db.shop.svc",
-            "_pg._tcp.db.shop.svc",
-            "_tcp.db.shop.svc",
-            "east.db.shop.svc",
-            "db-0.east.db.shop.svc",
-        ] {
+        for name in
+            ["db.shop.svc", "_pg._tcp.db.shop.svc", "_tcp.db.shop.svc", "east.db.shop.svc", "db-0.east.db.shop.svc"]
+        {
             for qtype in DATA_TYPES {
                 zone.ask(name, qtype).nxdomain();
             }
@@ -187,7 +189,10 @@ fn dns_h12_without_source_cluster_there_is_an_address_but_no_name_and_no_srv() {
 fn dns_h13_every_answer_is_shuffled() {
     let addresses: Vec<_> = (1..=8).map(|n| format!("db-{n}=10.1.0.{n}")).collect();
     let zone = db(&[slice("shop/db", "east", PG, &addresses.iter().map(String::as_str).collect::<Vec<_>>())]);
-    for ask in [Ask::new(&zone.absolute("db.shop.svc"), A), Ask::new(&zone.absolute("db.shop.svc"), A).tcp().edns(Edns::size(1232))] {
+    for ask in [
+        Ask::new(&zone.absolute("db.shop.svc"), A),
+        Ask::new(&zone.absolute("db.shop.svc"), A).tcp().edns(Edns::size(1232)),
+    ] {
         let mut first = std::collections::HashMap::<String, usize>::new();
         let mut orders = HashSet::new();
         for _ in 0..800 {
@@ -221,7 +226,8 @@ fn dns_h14_slices_of_a_clustersetip_import_are_not_used() {
 #[test]
 fn dns_h15_no_cluster_is_special() {
     let clusters = ["east", "west", "local", "cluster", "self"];
-    let slices: Vec<_> = clusters.iter().enumerate().map(|(n, c)| slice("shop/db", c, PG, &[&format!("10.{n}.0.1")])).collect();
+    let slices: Vec<_> =
+        clusters.iter().enumerate().map(|(n, c)| slice("shop/db", c, PG, &[&format!("10.{n}.0.1")])).collect();
     db(&slices).ask("db.shop.svc", A).addresses(["10.0.0.1", "10.1.0.1", "10.2.0.1", "10.3.0.1", "10.4.0.1"]);
 }
 

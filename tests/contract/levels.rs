@@ -76,7 +76,9 @@ fn dns_n8_a_namespace_that_is_not_exposed_does_not_exist() {
     let zone = zone_with(options(|o| o.namespaces = vec!["lab".into(), "prod".into()]), manifests);
     zone.ask("web.lab.svc", A).addresses(["10.96.7.8"]);
     zone.ask("lab.svc", A).nodata();
-    for name in ["shop.svc", "web.shop.svc", "_http._tcp.web.shop.svc", "db.shop.svc", "db-0.east.db.shop.svc", "prod.svc"] {
+    for name in
+        ["shop.svc", "web.shop.svc", "_http._tcp.web.shop.svc", "db.shop.svc", "db-0.east.db.shop.svc", "prod.svc"]
+    {
         zone.ask(name, A).nxdomain();
     }
 }

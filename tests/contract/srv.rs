@@ -26,7 +26,11 @@ fn dns_v3_srv_of_a_headless_import_is_one_per_endpoint() {
     let zone = zone(F2);
     zone.ask("_pg._tcp.db.shop.svc", SRV)
         .srv(["0 33 5432 db-0.east.db.shop.svc", "0 33 5432 db-1.east.db.shop.svc", "0 33 5432 db-0.west.db.shop.svc"])
-        .glue(["db-0.east.db.shop.svc 10.1.0.11", "db-1.east.db.shop.svc 10.1.0.12", "db-0.west.db.shop.svc 10.2.0.21"]);
+        .glue([
+            "db-0.east.db.shop.svc 10.1.0.11",
+            "db-1.east.db.shop.svc 10.1.0.12",
+            "db-0.west.db.shop.svc 10.2.0.21",
+        ]);
 }
 
 /// The weights of a headless set of `endpoints` endpoints with `ports` ports each, asked at the bare name.
@@ -46,23 +50,38 @@ fn weights(endpoints: usize, ports: usize) -> Vec<String> {
 
 #[test]
 fn dns_v4_the_weight_is_100_by_the_number_of_address_port_pairs() {
-    for (endpoints, ports, weight) in
-        [(1, 1, "100"), (2, 1, "50"), (3, 1, "33"), (6, 1, "16"), (3, 2, "16"), (50, 1, "2"), (51, 1, "1"), (100, 1, "1"), (101, 1, "1"), (150, 2, "1")]
-    {
+    for (endpoints, ports, weight) in [
+        (1, 1, "100"),
+        (2, 1, "50"),
+        (3, 1, "33"),
+        (6, 1, "16"),
+        (3, 2, "16"),
+        (50, 1, "2"),
+        (51, 1, "1"),
+        (100, 1, "1"),
+        (101, 1, "1"),
+        (150, 2, "1"),
+    ] {
         assert_eq!(weights(endpoints, ports), [weight], "{endpoints} endpoints, {ports} ports");
     }
 }
 
 #[test]
 fn dns_v4_only_matched_ports_count() {
-    let zone = zone(headless("shop/db", PG) + &slice("shop/db", "east", &["pg/5432", "metrics/9187"], &["a=10.1.0.1", "b=10.1.0.2"]));
+    let zone = zone(
+        headless("shop/db", PG)
+            + &slice("shop/db", "east", &["pg/5432", "metrics/9187"], &["a=10.1.0.1", "b=10.1.0.2"]),
+    );
     zone.ask("_pg._tcp.db.shop.svc", SRV).srv(["0 50 5432 a.east.db.shop.svc", "0 50 5432 b.east.db.shop.svc"]);
     zone.ask("_metrics._tcp.db.shop.svc", SRV).srv(["0 50 9187 a.east.db.shop.svc", "0 50 9187 b.east.db.shop.svc"]);
 }
 
 #[test]
 fn dns_v4_pairs_count_before_duplicates_go() {
-    let twice = db(&[slice("shop/db", "east", PG, &["a=10.1.0.1"]), slice("shop/db#2", "east", PG, &["a=10.1.0.1", "b=10.1.0.2"])]);
+    let twice = db(&[
+        slice("shop/db", "east", PG, &["a=10.1.0.1"]),
+        slice("shop/db#2", "east", PG, &["a=10.1.0.1", "b=10.1.0.2"]),
+    ]);
     twice.ask("_pg._tcp.db.shop.svc", SRV).srv(["0 33 5432 a.east.db.shop.svc", "0 33 5432 b.east.db.shop.svc"]);
     let protocols = zone(clustersetip("shop/web", &["10.96.7.7"], &["tcp/42", "udp/42/UDP"]));
     protocols.ask("web.shop.svc", SRV).srv(["0 50 42 web.shop.svc"]);
@@ -172,7 +191,8 @@ fn dns_v23_dual_stack_without_hostname_is_one_srv_per_address() {
 
 #[test]
 fn dns_v24_dual_stack_with_hostname_is_one_srv_with_both_families_as_glue() {
-    let zone = db(&[slice("shop/db", "east", PG, &["db-0=10.1.0.11"]), slice("shop/db#v6", "east", PG, &["db-0=fd00::11"])]);
+    let zone =
+        db(&[slice("shop/db", "east", PG, &["db-0=10.1.0.11"]), slice("shop/db#v6", "east", PG, &["db-0=fd00::11"])]);
     zone.ask("_pg._tcp.db.shop.svc", SRV)
         .srv(["0 50 5432 db-0.east.db.shop.svc"])
         .glue(["db-0.east.db.shop.svc 10.1.0.11", "db-0.east.db.shop.svc fd00::11"]);
@@ -197,7 +217,9 @@ fn dns_v27_bad_strings_are_in_no_srv() {
 fn dns_v28_additional_records_that_do_not_fit_are_dropped_without_tc() {
     let endpoints: Vec<_> = (10..23).map(|n| format!("pod-00000{n:02}=10.1.0.{n},10.1.1.{n}")).collect();
     let endpoints: Vec<_> = endpoints.iter().map(String::as_str).collect();
-    let zone = zone(headless("mcs-demo/hello", &["http/80"]) + &slice("mcs-demo/hello", "cluster-1", &["http/80"], &endpoints));
+    let zone = zone(
+        headless("mcs-demo/hello", &["http/80"]) + &slice("mcs-demo/hello", "cluster-1", &["http/80"], &endpoints),
+    );
     let ask = Ask::new(&zone.absolute("_http._tcp.hello.mcs-demo.svc"), SRV).edns(Edns::size(1232));
     for _ in 0..20 {
         let answer = zone.send(&ask);

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The state after the updates so far.
 #[derive(Debug)]
-pub struct Applied {
+pub(crate) struct Applied {
     updates: Receiver<Update>,
     imports: BTreeMap<String, Import>,
     slices: BTreeMap<String, Slice>,
@@ -26,7 +26,7 @@ pub struct Applied {
 
 #[allow(dead_code, reason = "not every test binary asks everything")]
 impl Applied {
-    pub fn new(updates: Receiver<Update>) -> Self {
+    pub(crate) fn new(updates: Receiver<Update>) -> Self {
         Self {
             updates,
             imports: BTreeMap::new(),
@@ -39,7 +39,7 @@ impl Applied {
     }
 
     /// Takes updates until `right`; after each the state is one that is served.
-    pub async fn until(&mut self, right: impl Fn(&Self) -> bool) {
+    pub(crate) async fn until(&mut self, right: impl Fn(&Self) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !right(self) {
             match tokio::time::timeout_at(end.into(), self.updates.recv()).await {
@@ -51,7 +51,7 @@ impl Applied {
     }
 
     /// Whether nothing comes for so long.
-    pub async fn quiet_for(&mut self, time: Duration) -> bool {
+    pub(crate) async fn quiet_for(&mut self, time: Duration) -> bool {
         match tokio::time::timeout(time, self.updates.recv()).await {
             Err(_) => true,
             Ok(Some(update)) => {
@@ -63,7 +63,7 @@ impl Applied {
     }
 
     /// Takes what is there already.
-    pub fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         while let Ok(update) = self.updates.try_recv() {
             self.apply(update);
         }
@@ -122,35 +122,35 @@ impl Applied {
         }
     }
 
-    pub fn synced(&self) -> bool {
+    pub(crate) fn synced(&self) -> bool {
         self.ended.iter().all(|n| *n > 0)
     }
 
-    pub fn begun(&self, resource: Resource) -> usize {
+    pub(crate) fn begun(&self, resource: Resource) -> usize {
         self.begun[resource as usize]
     }
 
-    pub fn ended(&self, resource: Resource) -> usize {
+    pub(crate) fn ended(&self, resource: Resource) -> usize {
         self.ended[resource as usize]
     }
 
-    pub fn imports(&self) -> Vec<&str> {
+    pub(crate) fn imports(&self) -> Vec<&str> {
         self.imports.keys().map(String::as_str).collect()
     }
 
-    pub fn slices(&self) -> Vec<&str> {
+    pub(crate) fn slices(&self) -> Vec<&str> {
         self.slices.keys().map(String::as_str).collect()
     }
 
-    pub fn unreadable(&self) -> Vec<&str> {
+    pub(crate) fn unreadable(&self) -> Vec<&str> {
         self.unreadable.iter().map(String::as_str).collect()
     }
 
-    pub fn ips(&self, key: &str) -> Vec<String> {
+    pub(crate) fn ips(&self, key: &str) -> Vec<String> {
         self.imports.get(key).map(|i| i.ips.iter().map(ToString::to_string).collect()).unwrap_or_default()
     }
 
-    pub fn addresses(&self, key: &str) -> Vec<String> {
+    pub(crate) fn addresses(&self, key: &str) -> Vec<String> {
         let slice = self.slices.get(key);
         slice.map(|s| s.endpoints.iter().map(|e| e.address.to_string()).collect()).unwrap_or_default()
     }

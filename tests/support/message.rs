@@ -193,8 +193,7 @@ impl fmt::Display for Message {
             self.bytes.len(),
             self.qname
         )?;
-        let sections =
-            [("answer", &self.answers), ("authority", &self.authorities), ("additional", &self.additionals)];
+        let sections = [("answer", &self.answers), ("authority", &self.authorities), ("additional", &self.additionals)];
         for (title, records) in sections {
             for record in records.iter().take(20) {
                 writeln!(f, "  {title}: {}", record.text())?;

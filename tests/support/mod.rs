@@ -12,7 +12,7 @@ mod zone;
 
 pub use answer::Answer;
 pub use live::Live;
-pub use manifest::{F1, F2, replace, clustersetip, headless, import, slice};
+pub use manifest::{F1, F2, clustersetip, headless, import, replace, slice};
 pub use message::{Message, Record};
 pub use query::{Ask, Edns, labels, record};
 pub use types::*;

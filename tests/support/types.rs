@@ -33,9 +33,8 @@ pub const OTHER_TYPES: [u16; 15] =
     [NS, CNAME, SOA, PTR, HINFO, MX, TXT, SVCB, HTTPS, CAA, DS, RRSIG, DNSKEY, NSEC, UNKNOWN];
 
 /// Every type that asks for data of a name: one rcode for all of them.
-pub const DATA_TYPES: [u16; 19] = [
-    A, AAAA, SRV, ANY, NS, CNAME, SOA, PTR, HINFO, MX, TXT, SVCB, HTTPS, CAA, DS, RRSIG, DNSKEY, NSEC, UNKNOWN,
-];
+pub const DATA_TYPES: [u16; 19] =
+    [A, AAAA, SRV, ANY, NS, CNAME, SOA, PTR, HINFO, MX, TXT, SVCB, HTTPS, CAA, DS, RRSIG, DNSKEY, NSEC, UNKNOWN];
 
 pub const NOERROR: u16 = 0;
 pub const FORMERR: u16 = 1;

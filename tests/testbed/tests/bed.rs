@@ -283,6 +283,10 @@ async fn a_process_is_started_waited_for_and_signalled() {
     assert_eq!(p.log().unwrap(), "ready\nbye\n");
     assert!(p.signal("TERM").is_err(), "it has ended");
     assert!(p.wait_for_line("never", within).await.unwrap_err().to_string().contains("ended"));
+    let one = bed.process("one", "/bin/sleep").arg("60").spawn().unwrap();
+    assert_eq!(bed.running(), 1);
+    drop(one);
+    assert_eq!(bed.running(), 0, "a process ends with its handle, though the bed lives");
     assert!(bed.process("none", "/does/not/exist").spawn().is_err());
 }
 
@@ -325,9 +329,10 @@ fn marked(dir: &std::path::Path) -> Vec<u32> {
 async fn owner_that_gets_killed() {
     let bed = Bed::new().unwrap();
     // One that the kernel ends with us, and one that nobody ends but the next bed.
-    let _with_us = bed.process("with", "/bin/sleep").arg("600").spawn().unwrap();
+    let _with_us = bed.process("with", "/bin/sleep").arg("60").spawn().unwrap();
     let mut orphan = Command::new("/bin/sleep");
-    let mut orphan = orphan.arg("601").env("NAMESAKE_TESTBED", bed.dir()).spawn().unwrap();
+    let orphan = orphan.arg("60").env("NAMESAKE_TESTBED", bed.dir()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut orphan = orphan.spawn().unwrap();
     println!("bed: {} 2", bed.dir().display());
     orphan.wait().unwrap();
 }

@@ -1,0 +1,284 @@
+//! The running DNS half: every part started, watched and stopped in order.
+//!
+//! ```text
+//!  start     admin routes ─► source and feed ─► DNS sockets, at the first sync or after startup_timeout
+//!  running   a tick a second tells the store how old the data is; a part that dies ends the process
+//!  stop      unready at once ─► lameduck: DNS and /health go on ─► drain ─► exit 0
+//! ```
+
+mod input;
+mod once;
+mod report;
+mod signals;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::admin::{Admin, AdminConfig, AdminError, AdminParts, AdminState};
+use crate::answers::Store;
+use crate::config::{Bind, Settings};
+use crate::dns::{self, BindError, Bound, LineFormat, LineLog, QueryLog, Running, ServerConfig};
+use crate::feed::{Feed, Now};
+use crate::metrics::Metrics;
+use crate::source::{Health, QUEUE, Trouble, WatchPhase};
+use crate::systemd::Notifier;
+use crate::telemetry::{self, TelemetryError};
+
+pub use input::{Input, InputError, convert};
+pub use once::{LookError, look};
+
+/// Our name among CoreDNS's plugins: in `/ready`'s body and in `coredns_dns_responses_total`.
+pub const PLUGIN: &str = "multicluster";
+
+/// Data older than this is called stale: EDE 3 in answers (`dns.md` L9).
+pub const STALE: Duration = Duration::from_secs(60);
+
+/// Why the server could not start, or could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Logging could not be set up.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+    /// No thread or file is left.
+    #[error("{what}: {source}; raise the limits on threads and open files")]
+    System {
+        /// What was to be started.
+        what: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The admin routes could not be opened.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    /// DNS could not be opened.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// DNS could not be started.
+    #[error(transparent)]
+    Serve(#[from] dns::ServeError),
+    /// The source could not be started.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A part ended that never should.
+    #[error(
+        "{0} has ended, which should never happen: please report it with the log; the process ends so that it is started anew"
+    )]
+    Died(String),
+}
+
+/// Runs until a signal.
+///
+/// # Errors
+/// What keeps it from starting or going on; a signal is none.
+pub fn run(settings: Settings) -> Result<(), RunError> {
+    let format = settings.log.format;
+    telemetry::init(report::log_format(format), &settings.log.filter)?;
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let system = |what| move |source| RunError::System { what, source };
+    // Not one per core: TCP and watches share it, and a pod with a limit of one CPU must not get one thread.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .thread_name("main")
+        .build()
+        .map_err(system("the runtime's threads"))?;
+    let ended = runtime.block_on(serve(settings));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    ended
+}
+
+async fn serve(settings: Settings) -> Result<(), RunError> {
+    let mut signals = signals::Signals::new().map_err(|source| RunError::System { what: "signal handlers", source })?;
+    let config = server_config(&settings);
+    dns::probe(&config)?; // a port that is taken is told now, not after the first sync
+    let slices = !settings.answers.no_endpoints;
+    let metrics = Arc::new(Metrics::new(&settings.answers.zones, PLUGIN));
+    let store = Arc::new(Store::new(nameserver(settings.answers.clone(), &config.listen)));
+    let health = Arc::new(Health::new(slices));
+    let state = Arc::new(AdminState::new());
+    let feed = Feed::new(Arc::clone(&store), Arc::clone(&health), Some(Arc::clone(&metrics)), Now::read());
+    let admin = Admin::start(
+        &admin_config(&settings),
+        AdminParts {
+            plugin: PLUGIN,
+            health: Arc::clone(&health),
+            state: Arc::clone(&state),
+            metrics: Arc::clone(&metrics),
+            counts: report::counts(&feed, &store),
+            explain: Some(report::explain(&feed, &store)),
+            notifier: Notifier::from_env(),
+        },
+    )?;
+    tracing::info!("health, ready and metrics on {}", report::admin(admin.addresses()));
+    for zone in &settings.answers.zones {
+        tracing::info!("authoritative for {zone}.");
+    }
+
+    let input = Input::new(&settings.source, convert(&settings.answers), &metrics).await?;
+    let (updates, queue) = mpsc::channel(QUEUE);
+    let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
+    let reading = tokio::spawn(input.run(updates, Arc::clone(&health)));
+    // Whichever part ends first ends the process: a server whose data is frozen must not look alive (WCH-10).
+    let mut died = Box::pin(async move {
+        tokio::select! {
+            read = reading => match read {
+                Ok(Err(error)) => RunError::Input(error),
+                Ok(Ok(())) => RunError::Died("the source".to_owned()),
+                Err(panic) => RunError::Died(format!("the source ({panic})")),
+            },
+            _ = fed => RunError::Died("the feed".to_owned()),
+        }
+    });
+
+    tokio::select! {
+        () = synced(&store, settings.startup_timeout) => {}
+        error = &mut died => return Err(error),
+        () = signals.stop() => return Ok(()),
+    }
+    let log = query_log(&settings, &metrics)?;
+    let running = Bound::bind(&config)?.serve(&store, &metrics, log.as_ref())?;
+    state.set_dns_bound();
+    let addresses: Vec<_> = running.addresses().iter().map(ToString::to_string).collect();
+    tracing::info!("DNS on {} (UDP and TCP)", addresses.join(", "));
+
+    tokio::select! {
+        () = keep_age(&store, &health, settings.max_stale) => {}
+        error = &mut died => return Err(error),
+        worker = running.died() => return Err(RunError::Died(worker)),
+        () = signals.stop() => {}
+    }
+    state.set_shutting_down();
+    tokio::select! {
+        () = stop(running, &settings) => {}
+        () = signals.stop() => tracing::warn!("a second signal: ending at once"),
+    }
+    drop(admin);
+    Ok(())
+}
+
+/// Unready already: DNS goes on for the lameduck time, then what has arrived is answered.
+async fn stop(running: Running, settings: &Settings) {
+    tracing::info!("stopping: unready now, DNS goes on for {:?}", settings.lameduck);
+    tokio::time::sleep(settings.lameduck).await;
+    let drained = running.drain(settings.grace).await;
+    if drained.connections_cut > 0 || !drained.workers_ended {
+        tracing::warn!("{} connections were cut after {:?}", drained.connections_cut, settings.grace);
+    }
+    tracing::info!("stopped");
+}
+
+/// Waits for the first sync, saying what is awaited, but not longer than `timeout`.
+async fn synced(store: &Store, timeout: Duration) {
+    let begin = Instant::now();
+    let mut said = 0;
+    while !store.state().synced() {
+        if begin.elapsed() >= timeout {
+            tracing::warn!("no complete lists after {timeout:?}: serving SERVFAIL for data until they are there");
+            return;
+        }
+        if begin.elapsed().as_secs() > said {
+            said = begin.elapsed().as_secs();
+            tracing::info!("waiting for the first complete lists");
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Tells the store, once a second, how old its data is, and logs when that changes.
+async fn keep_age(store: &Store, health: &Health, max_stale: Option<Duration>) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut was_stale, mut was_expired) = (false, false);
+    loop {
+        tick.tick().await;
+        let age = health.staleness();
+        let stale = age > STALE || gone(health);
+        let expired = max_stale.is_some_and(|most| age > most);
+        if stale != was_stale {
+            store.set_stale(stale);
+            if stale {
+                tracing::warn!("the data is {} s old: answers go on and say so (EDE 3)", age.as_secs());
+            } else {
+                tracing::info!("the data is fresh again");
+            }
+        }
+        if expired != was_expired {
+            store.set_expired(expired);
+            if expired {
+                tracing::error!("the data is older than max_stale: data names answer SERVFAIL");
+            }
+        }
+        (was_stale, was_expired) = (stale, expired);
+    }
+}
+
+/// Whether a CRD is gone that was there: what is served then is known not to be fresh (`dns.md` L17).
+fn gone(health: &Health) -> bool {
+    health
+        .needed()
+        .into_iter()
+        .map(|resource| health.status(resource))
+        .any(|watch| watch.synced && matches!(watch.phase, WatchPhase::Down(Trouble::CrdMissing { .. })))
+}
+
+fn query_log(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Option<Arc<dyn QueryLog>>, RunError> {
+    if !settings.log.queries {
+        return Ok(None);
+    }
+    let format = match settings.log.format {
+        crate::config::LogFormat::Text => LineFormat::Text,
+        crate::config::LogFormat::Json => LineFormat::Json,
+    };
+    let log = LineLog::start(format, std::io::stdout(), Arc::clone(metrics))
+        .map_err(|source| RunError::System { what: "the query log's thread", source })?;
+    metrics.plugin_enabled("log");
+    Ok(Some(Arc::new(log)))
+}
+
+fn server_config(settings: &Settings) -> ServerConfig {
+    let mut config = ServerConfig::new(present(&settings.listen));
+    config.udp_workers = settings.udp_workers.map(std::num::NonZero::get);
+    config.tcp = dns::TcpLimits {
+        max_connections: settings.tcp.connections,
+        max_per_client: settings.tcp.per_client,
+        idle: settings.tcp.idle,
+        read: settings.tcp.read,
+        write: settings.tcp.write,
+    };
+    config
+}
+
+/// The addresses to bind: an optional one only where the machine has its family.
+fn present(binds: &[Bind]) -> Vec<SocketAddr> {
+    let has_family = |bind: &&Bind| !bind.optional || UdpSocket::bind(SocketAddr::new(bind.address.ip(), 0)).is_ok();
+    binds.iter().filter(has_family).map(|bind| bind.address).collect()
+}
+
+/// One address a route: the last that is there, which of `0.0.0.0` and `[::]` is the one that takes both families.
+fn admin_config(settings: &Settings) -> AdminConfig {
+    let one = |binds: &[Bind]| present(binds).last().copied();
+    let admin = &settings.admin;
+    AdminConfig {
+        explain: one(&admin.explain),
+        health: one(&admin.health),
+        ready: one(&admin.ready),
+        metrics: one(&admin.metrics),
+    }
+}
+
+/// Without the option `nameserver`, `ns.dns.<zone>` has the specific addresses that are bound (`dns.md` A2).
+fn nameserver(mut options: crate::answers::Options, listen: &[SocketAddr]) -> crate::answers::Options {
+    if options.nameserver.is_empty() {
+        let specific = listen.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
+        options.nameserver = specific.collect();
+        options.nameserver.sort();
+        options.nameserver.dedup();
+    }
+    options
+}

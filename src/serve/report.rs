@@ -1,0 +1,66 @@
+//! What the admin routes are told of the parts below them.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError};
+
+use crate::admin::{AdminConfig, Explain};
+use crate::answers::{self, Store};
+use crate::config;
+use crate::feed::Feed;
+use crate::metrics::{Skips, State};
+use crate::model::Resource;
+use crate::telemetry;
+
+/// Counts at a scrape.
+pub(super) fn counts(feed: &Feed, store: &Arc<Store>) -> Arc<dyn Fn() -> State + Send + Sync> {
+    let (index, counts, store) = (feed.index(), feed.counts(), Arc::clone(store));
+    Arc::new(move || {
+        let tally = index.read().unwrap_or_else(PoisonError::into_inner).tally().clone();
+        let skip =
+            |(reason, cluster, count): (crate::model::SkipReason, Option<&crate::model::ClusterId>, usize)| Skips {
+                reason: reason.as_str(),
+                source_cluster: cluster.map(ToString::to_string).unwrap_or_default(),
+                count: count as u64,
+            };
+        let zones = store.options().zones.iter();
+        State {
+            imports: vec![("ClusterSetIP", tally.clusterset_ip as u64), ("Headless", tally.headless as u64)],
+            endpoints: tally.ready as u64,
+            skipped: tally.skips().map(skip).collect(),
+            soa_serials: zones.map(|zone| (format!("{zone}."), store.serial().get())).collect(),
+            updates: Resource::ALL.map(|resource| (resource.plural(), counts.updates(resource))).to_vec(),
+            rebuilds: counts.rebuilds(),
+            ..State::default()
+        }
+    })
+}
+
+/// The route `/explain`.
+pub(super) fn explain(feed: &Feed, store: &Arc<Store>) -> Explain {
+    let (index, store) = (feed.index(), Arc::clone(store));
+    Arc::new(move |name, qtype| {
+        let number = answers::type_number(qtype)
+            .ok_or_else(|| format!("{qtype:?} is no record type; give A, AAAA, SRV, TXT or TYPE<number>\n"))?;
+        let index = index.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(answers::explain(&index, &store, name, number))
+    })
+}
+
+pub(super) fn log_format(format: config::LogFormat) -> telemetry::LogFormat {
+    match format {
+        config::LogFormat::Text => telemetry::LogFormat::Text,
+        config::LogFormat::Json => telemetry::LogFormat::Json,
+    }
+}
+
+/// The admin addresses for the log, each once.
+pub(super) fn admin(config: &AdminConfig) -> String {
+    let all = [config.explain, config.health, config.ready, config.metrics];
+    let mut addresses: Vec<SocketAddr> = all.into_iter().flatten().collect();
+    addresses.sort();
+    addresses.dedup();
+    if addresses.is_empty() {
+        return "no address".to_owned();
+    }
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,134 @@
+//! Pages of lists and lines of watches, opened no further than is needed to hand single objects on.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::server::Failure;
+
+/// A page of a list.
+#[derive(Debug)]
+pub(super) struct Page<'a> {
+    /// The version of the list.
+    pub(super) version: String,
+    /// The token of the next page; empty at the last.
+    pub(super) next: String,
+    /// The objects, not decoded: one that does not decode must hide no other.
+    pub(super) items: Vec<&'a RawValue>,
+}
+
+/// What a line of a watch says.
+#[derive(Debug)]
+pub(super) enum Event<'a> {
+    /// ADDED or MODIFIED.
+    Present(&'a RawValue),
+    /// DELETED, with the last state.
+    Deleted(&'a RawValue),
+    /// Nothing happened up to a version.
+    Bookmark,
+    /// ERROR.
+    Failed(Failure),
+}
+
+#[derive(Deserialize)]
+struct RawPage<'a> {
+    metadata: Option<ListMeta>,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    resource_version: Option<String>,
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawEvent<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    metadata: Option<ListMeta>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    code: Option<u16>,
+    message: Option<String>,
+}
+
+/// Opens a page.
+pub(super) fn page(text: &str) -> Result<Page<'_>, Failure> {
+    let page: RawPage<'_> = serde_json::from_str(text)
+        .map_err(|e| Failure::Unreachable(format!("the answer to a list request is no list: {e}")))?;
+    let meta = page.metadata.unwrap_or_default();
+    Ok(Page {
+        version: meta.resource_version.unwrap_or_default(),
+        next: meta.next.unwrap_or_default(),
+        items: page.items.unwrap_or_default(),
+    })
+}
+
+/// Opens a line; with it comes the version it leads to, where it says one.
+pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure> {
+    let wrong = |e: serde_json::Error| Failure::Unreachable(format!("a line of the watch is no event: {e}"));
+    let raw: RawEvent<'_> = serde_json::from_slice(line).map_err(wrong)?;
+    if raw.kind == "ERROR" {
+        let status: Status = serde_json::from_str(raw.object.get()).map_err(wrong)?;
+        let message = status.message.unwrap_or_default();
+        return Ok((Event::Failed(Failure::of_code(status.code.unwrap_or_default(), &message)), None));
+    }
+    let version = serde_json::from_str::<Versioned>(raw.object.get())
+        .ok()
+        .and_then(|object| object.metadata?.resource_version)
+        .filter(|version| !version.is_empty());
+    let event = match raw.kind {
+        "ADDED" | "MODIFIED" => Event::Present(raw.object),
+        "DELETED" => Event::Deleted(raw.object),
+        // A kind of event that we do not know tells us no more than that the watch is alive.
+        _ => Event::Bookmark,
+    };
+    Ok((event, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_hands_out_objects_unseen() {
+        let text = r#"{"kind":"List","metadata":{"resourceVersion":"7","continue":"t"},"items":[{"a":1},5,"x"]}"#;
+        let page = page(text).unwrap();
+        assert_eq!((page.version.as_str(), page.next.as_str()), ("7", "t"));
+        assert_eq!(page.items.iter().map(|i| i.get()).collect::<Vec<_>>(), [r#"{"a":1}"#, "5", "\"x\""]);
+    }
+
+    #[test]
+    fn a_page_may_be_bare_but_must_be_one() {
+        assert!(page(r#"{"items":null,"metadata":null}"#).unwrap().items.is_empty());
+        assert!(matches!(page("<html>"), Err(Failure::Unreachable(_))));
+    }
+
+    #[test]
+    fn wch_03_an_error_event_is_a_failure_like_a_status() {
+        let gone = br#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
+        assert!(matches!(event(gone), Ok((Event::Failed(Failure::Gone), None))));
+        let odd = br#"{"type":"ERROR","object":{"code":500,"message":"etcd"}}"#;
+        assert!(matches!(event(odd), Ok((Event::Failed(Failure::Unreachable(m)), None)) if m.contains("etcd")));
+    }
+
+    #[test]
+    fn events_carry_their_version() {
+        let line = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#;
+        assert!(matches!(event(line), Ok((Event::Bookmark, Some(v))) if v == "9"));
+        let line = br#"{"type":"DELETED","object":{"metadata":{"name":"x"}}}"#;
+        assert!(matches!(event(line), Ok((Event::Deleted(_), None))));
+        assert!(event(b"{\"type\":\"ADDED\",").is_err());
+    }
+}

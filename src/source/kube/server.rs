@@ -1,0 +1,192 @@
+//! The API server: one client, renewed when its credentials are; requests, and what their failures mean.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::io::AsyncBufRead;
+use http::Request;
+use kube::{Client, Error};
+use tracing::{info, warn};
+
+use super::Observer;
+use super::access::{Access, KubeError, Stamp, chain};
+
+/// How often at most the files of the credentials are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Why there is no answer. What it means for a watch depends on what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// 410: too old a version, or an expired page token.
+    Gone,
+    /// 404.
+    NotFound,
+    /// 403, with what the API server said.
+    Forbidden(String),
+    /// 401, or credentials that can't be had.
+    Unauthorized(String),
+    /// Everything else: no connection, no answer in time, 429, 5xx, an answer that makes no sense.
+    Unreachable(String),
+}
+
+impl Failure {
+    /// The failure of an HTTP status or of an ERROR event, which say the same.
+    pub(super) fn of_code(code: u16, message: &str) -> Self {
+        let message = message.trim().to_owned();
+        match code {
+            410 => Self::Gone,
+            404 => Self::NotFound,
+            403 => Self::Forbidden(message),
+            401 => Self::Unauthorized(if message.is_empty() { "401 Unauthorized".to_owned() } else { message }),
+            _ => Self::Unreachable(format!("HTTP status {code}: {message}")),
+        }
+    }
+
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Api(status) => Self::of_code(status.code, &status.message),
+            Error::Auth(error) => Self::Unauthorized(chain(error)),
+            Error::Service(error) => Self::Unreachable(chain(error.as_ref())),
+            error => Self::Unreachable(chain(error)),
+        }
+    }
+}
+
+/// The API server, shared by the watches of a source.
+pub(super) struct Server {
+    access: Access,
+    observer: Arc<dyn Observer>,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    client: Client,
+    host: Arc<str>,
+    stamp: Stamp,
+    looked: Instant,
+    /// Whether the files could not be used when they were last read; said once.
+    broken: bool,
+}
+
+impl Server {
+    pub(super) async fn new(access: Access, observer: Arc<dyn Observer>) -> Result<Self, KubeError> {
+        let stamp = access.stamp();
+        let (client, host) = connect(&access).await?;
+        let current = Current { client, host, stamp, looked: Instant::now(), broken: false };
+        Ok(Self { access, observer, current: Mutex::new(current) })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client of the credentials as they are now on disk.
+    async fn client(&self) -> (Client, Arc<str>) {
+        let due = {
+            let mut current = self.lock();
+            let due = current.looked.elapsed() >= LOOK;
+            if due {
+                current.looked = Instant::now();
+            }
+            due
+        };
+        if due && self.access.stamp() != self.lock().stamp {
+            self.renew().await;
+        }
+        let current = self.lock();
+        (current.client.clone(), current.host.clone())
+    }
+
+    /// Reads the credentials again and connects anew. Where that fails the old client stays.
+    pub(super) async fn renew(&self) {
+        let stamp = self.access.stamp();
+        let fresh = connect(&self.access).await;
+        let mut current = self.lock();
+        current.looked = Instant::now();
+        match fresh {
+            Ok((client, host)) => {
+                if current.stamp != stamp || current.broken {
+                    info!("took up the renewed credentials of {}", self.access.describe());
+                }
+                *current = Current { client, host, stamp, looked: Instant::now(), broken: false };
+            }
+            // The stamp stays the old one, so it is tried again: the file may be half written.
+            Err(error) if !current.broken => {
+                current.broken = true;
+                warn!("{error} (the credentials read before stay in use)");
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// The body at `uri`.
+    pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
+        let (client, host) = self.client().await;
+        let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
+        self.observed(verb, &host, within, answer).await
+    }
+
+    /// The lines at `uri`, once the API server has begun to answer.
+    pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
+        let (client, host) = self.client().await;
+        let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
+        self.observed("watch", &host, within, answer).await
+    }
+
+    async fn observed<T>(
+        &self,
+        verb: &'static str,
+        host: &str,
+        within: Duration,
+        answer: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let start = Instant::now();
+        let answer = tokio::time::timeout(within, answer)
+            .await
+            .unwrap_or_else(|_| Err(Failure::Unreachable(format!("no answer within {} s", within.as_secs()))));
+        let code = match &answer {
+            Ok(_) => "200",
+            Err(Failure::Gone) => "410",
+            Err(Failure::NotFound) => "404",
+            Err(Failure::Forbidden(_)) => "403",
+            Err(Failure::Unauthorized(_)) => "401",
+            Err(Failure::Unreachable(message)) => status_in(message).unwrap_or("<error>"),
+        };
+        self.observer.request("GET", host, code, start.elapsed().as_secs_f64(), verb);
+        answer
+    }
+}
+
+/// The code in the message of [`Failure::of_code`].
+fn status_in(message: &str) -> Option<&str> {
+    let code = message.strip_prefix("HTTP status ")?.split(':').next()?;
+    (code.len() == 3).then_some(code)
+}
+
+fn request(uri: &str) -> Result<Request<Vec<u8>>, Failure> {
+    Request::get(uri)
+        .header(http::header::ACCEPT, "application/json")
+        .body(Vec::new())
+        .map_err(|e| Failure::Unreachable(chain(&e)))
+}
+
+async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
+    let config = access.config().await?;
+    let server = config.cluster_url.to_string();
+    let host: Arc<str> = host(&config.cluster_url).into();
+    // A kubeconfig may have a program run for its credentials, which takes its time.
+    let client = tokio::task::spawn_blocking(move || Client::try_from(config).map_err(|e| chain(&e))).await;
+    let client = client.unwrap_or_else(|panicked| Err(panicked.to_string())).map_err(|message| KubeError::Client {
+        server,
+        message,
+        access: access.describe(),
+    })?;
+    Ok((client, host))
+}
+
+/// Host and port, as client-go writes them into its metrics.
+fn host(url: &http::Uri) -> String {
+    let host = url.host().unwrap_or_default();
+    let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
+    format!("{host}:{port}")
+}

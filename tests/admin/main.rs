@@ -1,0 +1,8 @@
+//! The admin routes over real sockets: bodies and codes as CoreDNS's (`dns.md` 2.3), readiness in words, and what a
+//! hostile or slow client can't do.
+
+mod http;
+mod limits;
+mod readiness;
+mod routes;
+mod systemd;

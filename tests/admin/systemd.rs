@@ -1,0 +1,86 @@
+//! `Type=notify`, with a real datagram socket in systemd's place. The variables of a process can't be changed safely
+//! while it has threads, so this test runs itself as the unit's process.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use namesake::admin::AdminParts;
+use namesake::model::Resource;
+use namesake::systemd::Notifier;
+
+use crate::http::{Bed, LIMIT, one, parts};
+
+/// The unit's process: goes on to the next state of its life at each byte.
+fn unit() {
+    let bed = Bed::start(&one(), AdminParts { notifier: Notifier::from_env(), ..parts() });
+    let mut bytes = std::io::stdin().bytes();
+    bytes.next();
+    for resource in Resource::ALL {
+        bed.health.mark_synced(resource);
+    }
+    bed.state.set_dns_bound();
+    bytes.next();
+    bed.state.set_shutting_down();
+    bytes.next();
+}
+
+#[test]
+fn systemd_hears_alive_then_ready_then_stopping() {
+    if std::env::var_os("NOTIFY_SOCKET").is_some() {
+        return unit();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut unit = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "systemd::systemd_hears_alive_then_ready_then_stopping", "--nocapture"])
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "400000")
+        .env_remove("WATCHDOG_PID")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut next = unit.stdin.take().unwrap();
+    let mut hear = || {
+        let mut bytes = [0; 1_024];
+        let length = socket.recv(&mut bytes).expect("the unit says nothing any more");
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    };
+
+    // Not ready yet, but alive.
+    for _ in 0..3 {
+        assert_eq!(hear(), "WATCHDOG=1\n");
+    }
+    next.write_all(b"r").unwrap();
+    let wanted = |hear: &mut dyn FnMut() -> String, what: &str| {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let text = hear();
+            if text != "WATCHDOG=1\n" {
+                return text;
+            }
+            assert!(Instant::now() < deadline, "never: {what}");
+        }
+    };
+    assert_eq!(wanted(&mut hear, "ready"), "READY=1\nSTATUS=serving\n");
+    next.write_all(b"s").unwrap();
+    assert_eq!(wanted(&mut hear, "stopping"), "STOPPING=1\nSTATUS=shutting down\n");
+    // Alive through lameduck.
+    assert_eq!(hear(), "WATCHDOG=1\n");
+    drop(next);
+    assert!(unit.wait().unwrap().success());
+}
+
+#[test]
+fn without_systemd_nothing_is_said_and_nothing_fails() {
+    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+        let notifier = Notifier::from_env();
+        assert_eq!(notifier.watchdog_interval(), None::<Duration>);
+        notifier.ready("serving");
+        notifier.stopping();
+    }
+}

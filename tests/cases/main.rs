@@ -1,0 +1,11 @@
+//! What went wrong for users of such systems (`cases.md`, chapters 1 to 4, and what replies show of 11, 13 and 14):
+//! a test per case, named after it, against `namesake::dns::respond` and the feed.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod answers;
+mod headless;
+mod negative;
+mod protocol;
+mod srv;

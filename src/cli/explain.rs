@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use super::settings::{self, Flags};
 use super::{Exit, complain, expand, http, print};
 use crate::answers;
-use crate::config::{Key, Section};
+use crate::config::{Key, Section, Source};
 use crate::serve;
 
 pub(super) const ABOUT: &str = "\
@@ -91,7 +91,9 @@ pub(super) fn command(args: &Args) -> Exit {
     if let Some(server) = &args.server {
         return ask(server, args);
     }
-    let settings = match args.flags.settings() {
+    // Looking is harmless: so, unlike the server, this takes the cluster that kubectl would take.
+    let kubectl = Source::Kube { kubeconfig: None, context: None };
+    let settings = match args.flags.settings(Some(kubectl)) {
         Ok(settings) => settings,
         Err(error) => {
             complain(&error);

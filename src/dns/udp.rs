@@ -263,7 +263,7 @@ mod tests {
 
     use super::*;
     use crate::dns::{DropReason, Outcome, Transport};
-    use crate::metrics::Metrics;
+    use crate::metrics::{Metrics, State};
 
     struct Nobody;
 
@@ -273,20 +273,22 @@ mod tests {
         }
     }
 
-    fn worker() -> Worker<Nobody> {
-        let shard = Metrics::new(&[], "kubernetes").dns_shard("dns://:53", false);
-        Worker {
+    fn worker() -> (Worker<Nobody>, Metrics) {
+        let metrics = Metrics::new(&[], "kubernetes");
+        let shard = metrics.dns_shard("dns://:53", false);
+        let worker = Worker {
             socket: UdpSocket::bind("127.0.0.1:0").unwrap().into(),
             wildcard: true,
             ipv6: false,
             handler: Handler::new(Arc::new(Nobody), shard, None, Transport::Udp),
             stop: Stop::default(),
-        }
+        };
+        (worker, metrics)
     }
 
     #[test]
     fn prt_06_what_cannot_be_sent_does_not_keep_back_the_rest() {
-        let worker = worker();
+        let (worker, metrics) = worker();
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let port = client.local_addr().unwrap().port();
@@ -307,11 +309,13 @@ mod tests {
                 assert_eq!(&text[..1], expected);
             }
         }
+        let counted = metrics.render(State::default()).unwrap();
+        assert!(counted.contains("namesake_dns_drops_total{reason=\"send\"} 12"), "{counted}");
     }
 
     #[test]
     fn prt_07_a_datagram_that_does_not_say_where_it_came_to_spoils_no_later_one() {
-        let worker = worker();
+        let (worker, _) = worker();
         let address = worker.socket.local_addr().unwrap();
         let client = UdpSocket::bind("127.0.0.1:0").unwrap();
         client.connect(address.as_socket().unwrap()).unwrap();

@@ -166,7 +166,7 @@ struct Notes {
 impl QueryLog for Notes {
     fn record(&self, record: &QueryRecord<'_>) {
         assert!(!self.broken.load(Ordering::Relaxed), "as this test wants");
-        assert_eq!((record.query[..2]).to_vec(), record.reply[..2]);
+        assert_eq!(record.query[..2], record.reply[..2]);
         assert!(record.peer.ip().is_loopback() && record.peer.is_ipv4(), "mapped addresses are IPv4: {}", record.peer);
         self.lines.fetch_add(1, Ordering::Relaxed);
     }

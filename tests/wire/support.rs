@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use namesake::dns::{Bound, DropReason, Outcome, Reply, Responder, Running, ServerConfig, TcpLimits, Transport};
-use namesake::metrics::Metrics;
+use namesake::metrics::{Metrics, State};
 
 /// As long as a test ever waits for what should take milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -84,14 +84,15 @@ pub(crate) fn config(address: &str) -> ServerConfig {
     ServerConfig { udp_workers: Some(2), ..ServerConfig::new(vec![address.parse().unwrap()]) }
 }
 
-pub(crate) fn metrics() -> Metrics {
-    Metrics::new(&["clusterset.local".to_owned()], "kubernetes")
+pub(crate) fn metrics() -> Arc<Metrics> {
+    Arc::new(Metrics::new(&["clusterset.local".to_owned()], "kubernetes"))
 }
 
 /// A server of [`Tiny`] with its own runtime, so that clients may block.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) responder: Arc<Tiny>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) running: Option<Running>,
     pub(crate) runtime: tokio::runtime::Runtime,
 }
@@ -100,9 +101,10 @@ impl Server {
     pub(crate) fn start(config: &ServerConfig) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let responder = Arc::new(Tiny::default());
+        let metrics = metrics();
         let bound = Bound::bind(config).unwrap();
-        let running = runtime.block_on(async { bound.serve(&responder, &metrics(), None).unwrap() });
-        Self { address: running.addresses()[0], responder, running: Some(running), runtime }
+        let running = runtime.block_on(async { bound.serve(&responder, &metrics, None).unwrap() });
+        Self { address: running.addresses()[0], responder, metrics, running: Some(running), runtime }
     }
 
     pub(crate) fn at(address: &str) -> Self {
@@ -115,6 +117,18 @@ impl Server {
 
     pub(crate) fn asked(&self) -> usize {
         self.responder.asked.load(Ordering::Relaxed)
+    }
+
+    /// The value of one series, 0 where it does not exist yet.
+    pub(crate) fn counted(&self, series: &str) -> u64 {
+        let text = self.metrics.render(State::default()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(series));
+        line.map_or(0, |value| value.trim().parse().unwrap())
+    }
+
+    /// How often nothing was sent, for one reason.
+    pub(crate) fn dropped(&self, reason: &str) -> u64 {
+        self.counted(&format!("namesake_dns_drops_total{{reason=\"{reason}\"}}"))
     }
 
     /// The server's port at another of its addresses.

@@ -143,6 +143,7 @@ fn prt_08_a_message_must_end_in_time_even_when_it_goes_on() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(is_closed(&mut stream));
+    assert_eq!(server.dropped("slow"), 1);
 }
 
 #[test]
@@ -155,6 +156,7 @@ fn prt_08_a_client_that_never_reads_is_given_up() {
         assert!(began.elapsed() < PATIENCE, "a client that does not read is not given up");
     }
     assert!(server.asked() < 2000, "replies wait in a bounded buffer, but {} queries were answered", server.asked());
+    assert_eq!(server.dropped("slow"), 1);
 }
 
 #[test]
@@ -201,6 +203,7 @@ fn dns_t21_one_client_has_so_many_connections_and_others_theirs() {
     second.iter_mut().for_each(|stream| ask_over(stream, 1));
     assert!(is_closed(&mut connect_from("127.0.0.3", &server)), "a sixth in all");
     first.iter_mut().chain(&mut second).for_each(|stream| ask_over(stream, 2));
+    assert_eq!(server.dropped("connections"), 2);
     drop(first);
     until("places are free again", || {
         let mut stream = connect_from("127.0.0.3", &server);

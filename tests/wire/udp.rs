@@ -104,7 +104,7 @@ fn rsv_01_a_and_aaaa_from_one_socket_are_both_answered() {
         for step in 0..8_u32 {
             let pair = pairs + step;
             let id = u16::try_from(pair & 0x7fff).unwrap();
-            let second = if pair % 2 == 0 { id } else { id | 0x8000 };
+            let second = if pair.is_multiple_of(2) { id } else { id | 0x8000 };
             for (id, qtype) in [(id, A), (second, AAAA)] {
                 client.send(&query(id, "web.shop.svc.clusterset.local", qtype)).unwrap();
                 *waiting.entry((id, qtype)).or_default() += 1;
@@ -152,6 +152,7 @@ fn dns_t19_a_panic_costs_one_query() {
         ask(&client, &query(id, "a.example", A));
     }
     assert_eq!(server.responder.asked.load(Ordering::Relaxed), 20);
+    assert_eq!(server.counted("coredns_panics_total"), 10);
 }
 
 #[test]
@@ -166,6 +167,7 @@ fn dns_t1_t2_short_datagrams_and_responses_get_no_reply() {
     // Sent last, from the same port to the same worker: what it gets is the first reply there is.
     ask(&client, &query(6, "a.example", A));
     assert_eq!(server.asked(), 5);
+    assert_eq!((server.dropped("short"), server.dropped("response")), (3, 1));
 }
 
 #[test]

@@ -79,15 +79,6 @@ impl Case<'_> {
         self.ask.transport == Transport::Udp
     }
 
-    /// A question of class IN in an ordinary QUERY with a sound OPT or none: what names and states decide.
-    pub fn is_plain(&self) -> bool {
-        let ask = self.ask;
-        let records = [&ask.answers, &ask.authorities, &ask.additionals].iter().all(|s| s.is_empty());
-        let version = ask.edns.as_ref().map_or(0, |edns| edns.version);
-        let meta = matches!(ask.qtype, 0 | OPT | TKEY..=MAILA);
-        ask.opcode == 0 && ask.qclass == IN && records && version == 0 && !meta
-    }
-
     /// The labels left of a service's name, and what that service is, where there is an import.
     pub fn import(&self) -> Option<(&[String], &Import, &[Slice])> {
         let Place::Service(key, left) = &self.place else { return None };
@@ -108,11 +99,18 @@ impl fmt::Display for Case<'_> {
         let ask = self.ask;
         let name: Vec<_> = ask.name.iter().map(|l| String::from_utf8_lossy(l).escape_debug().to_string()).collect();
         let extra = [("answers", &ask.answers), ("authorities", &ask.authorities), ("additionals", &ask.additionals)];
-        let extra: String = extra.iter().filter(|(_, r)| !r.is_empty()).map(|(n, r)| format!(", {} {n}", r.len())).collect();
+        let extra: String =
+            extra.iter().filter(|(_, r)| !r.is_empty()).map(|(n, r)| format!(", {} {n}", r.len())).collect();
         writeln!(
             f,
             "{}. type {} class {} opcode {}, {:?}, flags {:04x}, EDNS {:?}{extra}",
-            name.join("."), ask.qtype, ask.qclass, ask.opcode, ask.transport, ask.flags(), ask.edns
+            name.join("."),
+            ask.qtype,
+            ask.qclass,
+            ask.opcode,
+            ask.transport,
+            ask.flags(),
+            ask.edns
         )?;
         writeln!(f, "   differ:  {:?}; at {:?}, node {:?}", self.differences(), self.place, self.node)?;
         for (who, reply) in [("CoreDNS", &self.coredns), ("ours   ", &self.ours)] {
@@ -122,7 +120,14 @@ impl fmt::Display for Case<'_> {
             }
         }
         if let Some((k, o)) = &self.whole {
-            writeln!(f, "   over TCP: CoreDNS {} answers and {} more, ours {} and {}", k.answers.len(), k.additional.len(), o.answers.len(), o.additional.len())?;
+            writeln!(
+                f,
+                "   over TCP: CoreDNS {} answers and {} more, ours {} and {}",
+                k.answers.len(),
+                k.additional.len(),
+                o.answers.len(),
+                o.additional.len()
+            )?;
         }
         Ok(())
     }

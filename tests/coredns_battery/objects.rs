@@ -134,14 +134,21 @@ const SLICES: &[(&str, &str, &str, &[&str])] = &[
     ("demo/db", "west", "sql:5432/TCP", &["db-0@10.2.60.1", "10.2.60.2 pod=db-7", "10.2.60.3,10.2.60.4"]),
     ("shop/h1", "east", "http:8080/TCP", &["10.1.70.1"]),
     ("hollow/h8", "east", "http:8080/TCP", &["10.1.80.1 unready"]),
-    (LONG_AT, LONG_CLUSTER, "http:8080/TCP", &["h@10.1.90.1", "h23456789-123456789-123456789-123456789-123456789-123456789-123@10.1.90.2"]),
+    (
+        LONG_AT,
+        LONG_CLUSTER,
+        "http:8080/TCP",
+        &["h@10.1.90.1", "h23456789-123456789-123456789-123456789-123456789-123456789-123@10.1.90.2"],
+    ),
 ];
 
 /// Everything, in an order in which it can be applied.
 pub fn all() -> Vec<Value> {
-    let namespaces = NAMESPACES.iter().map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+    let namespaces =
+        NAMESPACES.iter().map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
     let imports = IMPORTS.iter().map(|(at, ips, ports)| import(at, ips, ports));
-    let slices = SLICES.iter().enumerate().map(|(i, (at, cluster, ports, endpoints))| slice(i, at, cluster, ports, endpoints));
+    let slices =
+        SLICES.iter().enumerate().map(|(i, (at, cluster, ports, endpoints))| slice(i, at, cluster, ports, endpoints));
     let many = (0..10).map(|part| {
         let endpoints: Vec<_> = (0..10).map(|i| format!("10.3.{part}.{i}")).collect();
         let endpoints: Vec<_> = endpoints.iter().map(String::as_str).collect();

@@ -16,8 +16,8 @@ const ALWAYS: [u16; 4] = [A, AAAA, SRV, TXT];
 
 /// Types of which every name gets some.
 const OTHERS: [u16; 22] = [
-    NS, SOA, PTR, CNAME, MX, ANY, HTTPS, SVCB, CAA, HINFO, DS, DNSKEY, RRSIG, NSEC, UNKNOWN, ANY, SOA, CNAME, MAILA, TSIG, 0,
-    IXFR,
+    NS, SOA, PTR, CNAME, MX, ANY, HTTPS, SVCB, CAA, HINFO, DS, DNSKEY, RRSIG, NSEC, UNKNOWN, ANY, SOA, CNAME, MAILA,
+    TSIG, 0, IXFR,
 ];
 
 /// All queries, without duplicates.
@@ -26,7 +26,13 @@ pub fn all(world: &World, seed: u64) -> Vec<Ask> {
     let mut asks = Vec::new();
     for name in names(world, &mut rng) {
         let mut types = ALWAYS.to_vec();
-        types.extend((0..4).map(|_| OTHERS[rng.usize(..OTHERS.len())]));
+        if name.len() <= 4 {
+            // The zone's own names: everything, also plainly.
+            types.extend(OTHERS);
+            asks.extend(types.iter().map(|qtype| Ask::labels(name.clone(), *qtype)));
+        } else {
+            types.extend((0..4).map(|_| OTHERS[rng.usize(..OTHERS.len())]));
+        }
         for qtype in types {
             asks.push(dressed(Ask::labels(name.clone(), qtype), &mut rng));
         }
@@ -58,7 +64,18 @@ fn dressed(mut ask: Ask, rng: &mut Rng) -> Ask {
 
 /// Every shape of query, for some names of each sort.
 fn shapes(world: &World, rng: &mut Rng) -> Vec<Ask> {
-    let names = ["", "c4.demo.svc", "h4.demo.svc", "many.demo.svc", "_http._tcp.many.demo.svc", "nope.demo.svc", "db-0.east.db.demo.svc", "_sql._tcp.db.demo.svc", "svc", "dns-version"];
+    let names = [
+        "",
+        "c4.demo.svc",
+        "h4.demo.svc",
+        "many.demo.svc",
+        "_http._tcp.many.demo.svc",
+        "nope.demo.svc",
+        "db-0.east.db.demo.svc",
+        "_sql._tcp.db.demo.svc",
+        "svc",
+        "dns-version",
+    ];
     let mut names: Vec<_> = names.iter().map(|name| inside(name)).collect();
     names.extend([labels("example.org."), labels("."), labels("local."), labels("xclusterset.local.")]);
     let mut asks = Vec::new();
@@ -131,18 +148,30 @@ fn names(world: &World, rng: &mut Rng) -> BTreeSet<Name> {
         let service = format!("{name}.{namespace}.svc");
         names.extend(SERVICE_PREFIXES.iter().map(|left| inside(&format!("{left}{service}"))));
         let slices = world.slices(&(namespace.clone(), name.clone()));
-        let ports: BTreeSet<_> = import.ports.iter().chain(slices.iter().flat_map(|s| &s.ports)).map(|p| p.name.clone()).collect();
+        let ports: BTreeSet<_> =
+            import.ports.iter().chain(slices.iter().flat_map(|s| &s.ports)).map(|p| p.name.clone()).collect();
         for port in ports {
-            let forms = ["_P._tcp.", "P._tcp.", "_P.tcp.", "P.tcp.", "_P._udp.", "_P._.", "_P.", "_P._tcp.east.", "_P._sctp."];
+            let forms =
+                ["_P._tcp.", "P._tcp.", "_P.tcp.", "P.tcp.", "_P._udp.", "_P._.", "_P.", "_P._tcp.east.", "_P._sctp."];
             names.extend(forms.iter().map(|form| inside(&(form.replace('P', &port) + &service))));
         }
         for slice in slices.iter().filter(|_| name != "many" || rng.u8(..4) == 0) {
             let options = namesake::answers::Options::default();
             for endpoint in &slice.endpoints {
-                for host in [endpoint.coredns_label(&options), endpoint.label(&options), endpoint.address.replace('.', "-")] {
+                for host in
+                    [endpoint.coredns_label(&options), endpoint.label(&options), endpoint.address.replace('.', "-")]
+                {
                     let cluster = &slice.cluster;
-                    let forms = [format!("{host}.{cluster}."), format!("{host}."), format!("{host}.north."), format!("x.{host}.{cluster}."), format!("{cluster}.")];
-                    names.extend(forms.iter().filter(|f| !f.contains("..")).map(|form| inside(&(form.to_owned() + &service))));
+                    let forms = [
+                        format!("{host}.{cluster}."),
+                        format!("{host}."),
+                        format!("{host}.north."),
+                        format!("x.{host}.{cluster}."),
+                        format!("{cluster}."),
+                    ];
+                    names.extend(
+                        forms.iter().filter(|f| !f.contains("..")).map(|form| inside(&(form.to_owned() + &service))),
+                    );
                 }
             }
         }
@@ -160,25 +189,78 @@ fn names(world: &World, rng: &mut Rng) -> BTreeSet<Name> {
         names.insert([vec![odd.to_vec()], inside("demo.svc")].concat());
         names.insert([vec![odd.to_vec()], inside("c1.demo.svc")].concat());
     }
-    names.retain(|name| name.iter().map(|l| l.len() + 1).sum::<usize>() < 255 && name.iter().all(|l| (1..64).contains(&l.len())));
+    names.retain(|name| {
+        name.iter().map(|l| l.len() + 1).sum::<usize>() < 255 && name.iter().all(|l| (1..64).contains(&l.len()))
+    });
     names
 }
 
 /// What is put in front of every service's name.
 const SERVICE_PREFIXES: [&str; 22] = [
-    "", "east.", "west.", "north.", "prod.", "east.prod.", "b.", "a.", "a.b.", "_tcp.", "_udp.", "_sctp.", "_http._tcp.", "_._tcp.",
-    "_http._.", "_._.", "*.", "_*._tcp.", "any.any.", "a.east.", "a.b.c.d.", "db-0.east.",
+    "",
+    "east.",
+    "west.",
+    "north.",
+    "prod.",
+    "east.prod.",
+    "b.",
+    "a.",
+    "a.b.",
+    "_tcp.",
+    "_udp.",
+    "_sctp.",
+    "_http._tcp.",
+    "_._tcp.",
+    "_http._.",
+    "_._.",
+    "*.",
+    "_*._tcp.",
+    "any.any.",
+    "a.east.",
+    "a.b.c.d.",
+    "db-0.east.",
 ];
 
 const ELSEWHERE: [&str; 24] = [
-    "hostmaster", "foo", "foo.bar", "dns", "ns", "x.ns.dns", "x.dns", "x.dns-version", "dns-version.dns", "svc.svc", "svc.svc.svc", "pod",
-    "demo", "demo.pod", "svc.pod", "pod.svc", "demo.svc.svc", "nope.svc", "c1.nope.svc", "1-2-3-4.nope.pod", "*", "*.svc", "clusterset.local",
+    "hostmaster",
+    "foo",
+    "foo.bar",
+    "dns",
+    "ns",
+    "x.ns.dns",
+    "x.dns",
+    "x.dns-version",
+    "dns-version.dns",
+    "svc.svc",
+    "svc.svc.svc",
+    "pod",
+    "demo",
+    "demo.pod",
+    "svc.pod",
+    "pod.svc",
+    "demo.svc.svc",
+    "nope.svc",
+    "c1.nope.svc",
+    "1-2-3-4.nope.pod",
+    "*",
+    "*.svc",
+    "clusterset.local",
     "c1.demo.svc.clusterset.local",
 ];
 
 const OUTSIDE: [&str; 12] = [
-    ".", "local.", "example.org.", "cluster.local.", "c1.demo.svc.cluster.local.", "xclusterset.local.", "clusterset.local.demo.svc.cluster.local.",
-    "c1.demo.svc.clusterset.local.demo.svc.cluster.local.", "1.1.9.10.in-addr.arpa.", "3.0.0.0.ip6.arpa.", "clusterset.", "version.bind.",
+    ".",
+    "local.",
+    "example.org.",
+    "cluster.local.",
+    "c1.demo.svc.cluster.local.",
+    "xclusterset.local.",
+    "clusterset.local.demo.svc.cluster.local.",
+    "c1.demo.svc.clusterset.local.demo.svc.cluster.local.",
+    "1.1.9.10.in-addr.arpa.",
+    "3.0.0.0.ip6.arpa.",
+    "clusterset.",
+    "version.bind.",
 ];
 
 /// Names one slip away from an existing one.

@@ -101,7 +101,9 @@ impl Reply {
 
     /// The rcode with a question and no data.
     pub fn is_dataless(&self, rcode: u16) -> bool {
-        self.rcode == rcode && !self.aa() && [&self.answers, &self.authority, &self.additional].iter().all(|s| s.is_empty())
+        self.rcode == rcode
+            && !self.aa()
+            && [&self.answers, &self.authority, &self.additional].iter().all(|s| s.is_empty())
     }
 
     fn is_negative(&self, rcode: u16) -> bool {
@@ -139,7 +141,14 @@ impl Reply {
 
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rcode {}, flags {:04x}, {} bytes, question {} bytes", self.rcode, self.flags, self.len, self.question.len())?;
+        write!(
+            f,
+            "rcode {}, flags {:04x}, {} bytes, question {} bytes",
+            self.rcode,
+            self.flags,
+            self.len,
+            self.question.len()
+        )?;
         let sections = [("answer", &self.answers), ("authority", &self.authority), ("additional", &self.additional)];
         for (title, records) in sections {
             for rr in records.iter().take(12) {
@@ -150,7 +159,11 @@ impl fmt::Display for Reply {
             }
         }
         for opt in &self.opts {
-            write!(f, "\n      OPT: size {}, version {}, flags {:04x}, options {:?}", opt.size, opt.version, opt.flags, opt.options)?;
+            write!(
+                f,
+                "\n      OPT: size {}, version {}, flags {:04x}, options {:?}",
+                opt.size, opt.version, opt.flags, opt.options
+            )?;
         }
         Ok(())
     }
@@ -203,7 +216,13 @@ impl Reader<'_> {
                 break;
             }
             len += 1 + octet;
-            let text_of = |b: &u8| if b.is_ascii_graphic() && !b".\\".contains(b) { char::from(*b).to_string() } else { format!("\\{b:03}") };
+            let text_of = |b: &u8| {
+                if b.is_ascii_graphic() && !b".\\".contains(b) {
+                    char::from(*b).to_string()
+                } else {
+                    format!("\\{b:03}")
+                }
+            };
             text.extend(label.iter().map(|b| text_of(&b.to_ascii_lowercase())));
             text.push('.');
         }

@@ -121,6 +121,23 @@ impl World {
         (place, node)
     }
 
+    /// The addresses at a name, from the Take columns.
+    pub fn addresses(&self, place: &Place, node: Option<Kind>, options: &Options) -> BTreeSet<String> {
+        let Place::Service(key, left) = place else { return BTreeSet::new() };
+        let Some(import) = self.imports.get(key) else { return BTreeSet::new() };
+        let endpoints = self.slices(key).iter().filter(|s| !s.fqdn).flat_map(|s| s.ready().map(move |e| (s, e)));
+        match node {
+            Some(Kind::Service) if !import.headless => import.ips.iter().cloned().collect(),
+            Some(Kind::Service) => endpoints.map(|(_, e)| e.address.clone()).collect(),
+            Some(Kind::Host) => {
+                let name = left.join(".");
+                let named = endpoints.filter(|(s, e)| format!("{}.{}", e.label(options), s.cluster) == name);
+                named.map(|(_, e)| e.address.clone()).collect()
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
     /// The tree, from the Take columns.
     fn grow(&mut self, options: &Options) {
         let mut nodes = BTreeMap::new();
@@ -134,7 +151,8 @@ impl World {
                 nodes.extend(import.nodes(slices, options).into_iter().map(|(left, kind)| (left + &name, kind)));
             }
         }
-        let empty: BTreeSet<_> = nodes.keys().flat_map(|name| name.match_indices('.').map(|(i, _)| name[i + 1..].to_owned())).collect();
+        let empty: BTreeSet<_> =
+            nodes.keys().flat_map(|name| name.match_indices('.').map(|(i, _)| name[i + 1..].to_owned())).collect();
         for name in empty.into_iter().chain(["svc".to_owned()]) {
             nodes.entry(name).or_insert(Kind::Empty);
         }
@@ -199,7 +217,13 @@ impl Slice {
 
 /// A label in lower case; octets that are not graphic ASCII, and dots, are escaped so that they equal no real one.
 pub fn label_text(label: &[u8]) -> String {
-    let octet = |b: &u8| if b.is_ascii_graphic() && !b".\\".contains(b) { char::from(b.to_ascii_lowercase()).to_string() } else { format!("\\{b:03}") };
+    let octet = |b: &u8| {
+        if b.is_ascii_graphic() && !b".\\".contains(b) {
+            char::from(b.to_ascii_lowercase()).to_string()
+        } else {
+            format!("\\{b:03}")
+        }
+    };
     label.iter().map(octet).collect()
 }
 

@@ -7,8 +7,17 @@ use crate::support::*;
 use crate::world::Place;
 
 const EVERYTHING: &[Part] = &[
-    Part::Question, Part::Rcode, Part::Aa, Part::Tc, Part::Answer, Part::Authority, Part::Additional, Part::Opt,
-    Part::OptSize, Part::OptOptions, Part::Flags,
+    Part::Question,
+    Part::Rcode,
+    Part::Aa,
+    Part::Tc,
+    Part::Answer,
+    Part::Authority,
+    Part::Additional,
+    Part::Opt,
+    Part::OptSize,
+    Part::OptOptions,
+    Part::Flags,
 ];
 
 /// Our refusals carry exactly this extended error where there is an OPT to carry it.
@@ -29,7 +38,9 @@ pub(super) const ROWS: &[Row] = &[
         id: "T4",
         says: "NOTIFY is answered as a query; NOTIMP, header only",
         parts: EVERYTHING,
-        holds: |c| c.ask.opcode == 4 && both(c, |k| !k.is_bare(NOTIMP) && k.flags >> 11 & 0xF == 4, |o| o.is_bare(NOTIMP)),
+        holds: |c| {
+            c.ask.opcode == 4 && both(c, |k| !k.is_bare(NOTIMP) && k.flags >> 11 & 0xF == 4, |o| o.is_bare(NOTIMP))
+        },
     },
     Row {
         id: "T9",
@@ -51,11 +62,20 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         id: "T11",
-        says: "BADVERS with UDP size 0; with ours",
-        parts: &[Part::OptSize],
+        says: "BADVERS with UDP size 0 and without DO; our size, and DO as asked",
+        parts: &[Part::Opt, Part::OptSize],
         holds: |c| {
-            let size = |wanted: u16| move |r: &Reply| r.is_dataless(BADVERS) && r.opts[0].size == wanted;
-            both(c, size(0), size(c.options.bufsize))
+            let asked = c.ask.edns.as_ref().is_some_and(|edns| edns.dnssec_ok);
+            let flags = |dnssec_ok| if dnssec_ok { 0x8000 } else { 0 };
+            let is = |size: u16, flags: u16| {
+                move |r: &Reply| {
+                    r.is_dataless(BADVERS)
+                        && r.opts[0].size == size
+                        && r.opts[0].version == 0
+                        && r.opts[0].flags == flags
+                }
+            };
+            both(c, is(0, 0), is(c.options.bufsize, flags(asked)))
         },
     },
     Row {
@@ -63,7 +83,9 @@ pub(super) const ROWS: &[Row] = &[
         says: "the OPT's size is the client's number; it is ours (D18)",
         parts: &[Part::OptSize],
         holds: |c| {
-            let size = |wanted: Option<u16>| move |r: &Reply| r.rcode != BADVERS && r.opts.first().map(|opt| opt.size) == wanted;
+            let size = |wanted: Option<u16>| {
+                move |r: &Reply| r.rcode != BADVERS && r.opts.first().map(|opt| opt.size) == wanted
+            };
             both(c, size(stated(c)), size(Some(c.options.bufsize)))
         },
     },
@@ -79,7 +101,11 @@ pub(super) const ROWS: &[Row] = &[
         parts: EVERYTHING,
         holds: |c| {
             let long = c.udp() && c.ask.wire().len() > 512;
-            long && both(c, |k| k.is_dataless(FORMERR) && k.opts.is_empty(), |o| o.rcode != FORMERR || matches!(c.qtype(), 0 | OPT | TKEY | TSIG))
+            long && both(
+                c,
+                |k| k.is_dataless(FORMERR) && k.opts.is_empty(),
+                |o| o.rcode != FORMERR || matches!(c.qtype(), 0 | OPT | TKEY | TSIG),
+            )
         },
     },
     Row {
@@ -101,7 +127,9 @@ pub(super) const ROWS: &[Row] = &[
         says: "transfer of the apex REFUSED; with EDE 18",
         parts: &[Part::OptOptions],
         holds: |c| {
-            matches!(c.qtype(), AXFR | IXFR) && c.place == Place::Apex && both(c, refused_plainly, refused_with(PROHIBITED))
+            matches!(c.qtype(), AXFR | IXFR)
+                && c.place == Place::Apex
+                && both(c, refused_plainly, refused_with(PROHIBITED))
         },
     },
     Row {

@@ -21,11 +21,9 @@ pub struct Row {
     pub holds: fn(&Case<'_>) -> bool,
 }
 
-/// Everything that follows from another rcode or other data.
-const DATA: &[Part] = &[Part::Rcode, Part::Answer, Part::Authority, Part::Additional];
-
-/// A name exists for one and not for the other.
-const EXISTENCE: &[Part] = &[Part::Rcode, Part::Answer, Part::Authority, Part::Additional];
+/// Everything that follows from other data, or from a name that exists for one and not for the other. What one of them
+/// answers alone may also be too large for UDP.
+const DATA: &[Part] = &[Part::Rcode, Part::Tc, Part::Answer, Part::Authority, Part::Additional];
 
 /// Every row.
 pub fn all() -> impl Iterator<Item = &'static Row> {
@@ -39,7 +37,7 @@ pub fn attribute(case: &Case<'_>) -> (Vec<&'static Row>, BTreeSet<Part>) {
     if !left.is_empty() {
         for row in all() {
             if row.parts.iter().any(|part| left.contains(part)) && (row.holds)(case) {
-                row.parts.iter().for_each(|part| drop(left.remove(part)));
+                left.retain(|part| !row.parts.contains(part));
                 used.push(row);
             }
         }

@@ -4,16 +4,26 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::names::exists_without_data;
-use super::{DATA, EXISTENCE, Row, both};
+use super::{DATA, Row, both};
 use crate::compare::{Case, Part};
 use crate::reply::{Reply, Rr};
 use crate::support::*;
-use crate::world::{Import, Kind, Slice, is_address};
+use crate::world::{Import, Kind, Port, Slice, is_address};
 
-/// The name exists for us: data, or none of this type.
+/// The name exists for us alone: with the right addresses, with SRV records, or without data of this type.
 fn exists(c: &Case<'_>) -> impl Fn(&Reply) -> bool {
     let without = exists_without_data(c);
-    move |o| o.is_data() || without(o)
+    let addresses = c.world.addresses(&c.place, c.node, c.options);
+    let qtype = c.qtype();
+    move |o| match qtype {
+        A | AAAA => {
+            let of_type = addresses.iter().filter(|ip| ip.contains(':') == (qtype == AAAA));
+            let found: BTreeSet<_> = o.data(qtype).map(str::to_owned).collect();
+            found.iter().eq(of_type) && (o.is_data() || found.is_empty() && o.is_nodata())
+        }
+        SRV => o.is_data_of(&[SRV]) || o.is_nodata(),
+        _ => without(o),
+    }
 }
 
 fn coredns_finds(k: &Reply) -> bool {
@@ -29,8 +39,16 @@ fn canonical(text: &str) -> Option<IpAddr> {
 fn forbidden(import: &Import) -> BTreeSet<String> {
     let bad = |text: &&String| {
         text.parse::<IpAddr>().is_ok_and(|ip| match ip {
-            IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_multicast() || ip.is_unspecified() || ip.is_broadcast(),
-            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unicast_link_local() || ip.is_multicast() || ip.is_unspecified() || ip.to_ipv4_mapped().is_some(),
+            IpAddr::V4(ip) => {
+                ip.is_loopback() || ip.is_link_local() || ip.is_multicast() || ip.is_unspecified() || ip.is_broadcast()
+            }
+            IpAddr::V6(ip) => {
+                ip.is_loopback()
+                    || ip.is_unicast_link_local()
+                    || ip.is_multicast()
+                    || ip.is_unspecified()
+                    || ip.to_ipv4_mapped().is_some()
+            }
         })
     };
     import.ips.iter().filter(bad).filter_map(|text| canonical(text)).map(|ip| ip.to_string()).collect()
@@ -65,8 +83,11 @@ fn coredns_host(c: &Case<'_>, slices: &[Slice], host: &str, cluster: &str) -> bo
 
 /// Whether one of the ports CoreDNS looks at fits; `""` is any.
 fn coredns_port(import: &Import, slices: &[Slice], port: &str, protocol: &str) -> bool {
-    let fits = |p: &crate::world::Port| (port.is_empty() || p.name == port) && (protocol.is_empty() || p.protocol == protocol);
-    if import.headless { slices.iter().filter(|s| s.ready().count() > 0).flat_map(|s| &s.ports).any(fits) } else { import.ports.iter().any(fits) }
+    let fits = |p: &Port| (port.is_empty() || p.name == port) && (protocol.is_empty() || p.protocol == protocol);
+    // A slice without ports has one without name, protocol and number.
+    let none = port.is_empty() && protocol.is_empty();
+    let of_slice = |s: &Slice| s.ready().count() > 0 && (s.ports.iter().any(fits) || s.ports.is_empty() && none);
+    if import.headless { slices.iter().any(of_slice) } else { import.ports.iter().any(fits) }
 }
 
 fn unlabelled(slices: &[Slice]) -> bool {
@@ -98,16 +119,19 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         id: "C7",
         says: "`ports: []` NXDOMAIN; the name and its addresses (D13)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
-            let portless = c.import().is_some_and(|(_, import, _)| !import.headless && import.ports.is_empty());
-            portless && c.node == Some(Kind::Service) && both(c, Reply::is_nxdomain, exists(c))
+            let Some((_, import, _)) = c.import() else { return false };
+            let portless = !import.headless && import.ports.is_empty() && c.node == Some(Kind::Service);
+            // Without an address either there is nothing for the HINFO to stand for.
+            let ours = |o: &Reply| if import.ips.is_empty() { o.is_nodata() } else { exists(c)(o) };
+            portless && both(c, Reply::is_nxdomain, ours)
         },
     },
     Row {
         id: "C6",
         says: "no address yet: TXT NXDOMAIN; NODATA (D9)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let none = c.import().is_some_and(|(_, import, _)| !import.headless && import.ips.is_empty());
             none && c.qtype() == TXT && c.node.is_some() && both(c, Reply::is_nxdomain, Reply::is_nodata)
@@ -146,7 +170,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         id: "E5",
         says: "endpoint names of a ClusterSetIP import; NXDOMAIN (D6)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let Some((left, import, slices)) = c.import() else { return false };
             let [host, cluster] = left else { return false };
@@ -157,7 +181,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         id: "E6",
         says: "hosts of two-label clusters NXDOMAIN; they resolve (D7)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let Some((left, import, _)) = c.import() else { return false };
             import.headless && left.len() == 3 && c.node == Some(Kind::Host) && both(c, Reply::is_nxdomain, exists(c))
@@ -166,23 +190,23 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         id: "E7",
         says: "`<cluster>.<svc>` NXDOMAIN; NODATA, an empty non-terminal (D5)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
-            let Some((left, import, slices)) = c.import() else { return false };
+            let Some((left, _, slices)) = c.import() else { return false };
             let [cluster] = left else { return false };
             let known = slices.iter().any(|s| s.cluster == *cluster);
-            import.headless && known && c.node == Some(Kind::Empty) && both(c, Reply::is_nxdomain, Reply::is_nodata)
+            known && c.node == Some(Kind::Empty) && both(c, Reply::is_nxdomain, Reply::is_nodata)
         },
     },
     Row {
         id: "E8",
         says: "parts of a two-label cluster id NXDOMAIN; NODATA (D8)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
-            let Some((left, import, slices)) = c.import() else { return false };
+            let Some((left, _, slices)) = c.import() else { return false };
             let end = left.join(".");
             let part = slices.iter().any(|s| s.cluster == end || s.cluster.ends_with(&format!(".{end}")));
-            import.headless && part && end.len() > 1 | 1 && c.node == Some(Kind::Empty) && both(c, Reply::is_nxdomain, Reply::is_nodata)
+            part && c.node == Some(Kind::Empty) && both(c, Reply::is_nxdomain, Reply::is_nodata)
         },
     },
     Row {
@@ -190,22 +214,30 @@ pub(super) const ROWS: &[Row] = &[
         says: "an FQDN slice is a CNAME; it is ignored",
         parts: DATA,
         holds: |c| {
-            let Some((_, import, slices)) = c.import() else { return false };
+            let Some((left, import, slices)) = c.import() else { return false };
             let fqdn = import.headless && slices.iter().any(|s| s.fqdn && s.ready().count() > 0);
             let only = slices.iter().all(|s| s.fqdn);
-            // With nothing else the import has no names for us, whatever CoreDNS finds.
-            fqdn && (cname_left_out(c) || only && c.node.is_none() && both(c, coredns_finds, Reply::is_nxdomain))
+            // With nothing else the import has no names for us, whatever CoreDNS finds; and its names are no hosts.
+            let host = matches!(left, [host, cluster] if coredns_host(c, slices, host, cluster));
+            fqdn && (cname_left_out(c)
+                || (only || host) && c.node.is_none() && both(c, coredns_finds, Reply::is_nxdomain))
         },
     },
     Row {
         id: "H12",
-        says: "`<host>.<svc>` without a source cluster; NXDOMAIN",
-        parts: EXISTENCE,
+        says: "`<host>.<svc>` and `_port._proto` without a source cluster; NXDOMAIN",
+        parts: DATA,
         holds: |c| {
             let Some((left, import, slices)) = c.import() else { return false };
-            let [host] = left else { return false };
-            let named = import.headless && coredns_host(c, slices, host, "") && c.node.is_none();
-            named && both(c, coredns_finds, Reply::is_nxdomain)
+            let named = match left {
+                [host] => coredns_host(c, slices, host, ""),
+                [port, protocol] if slices.iter().all(|s| s.cluster.is_empty()) => {
+                    let names = port.strip_prefix('_').zip(protocol.strip_prefix('_'));
+                    names.is_some_and(|(port, protocol)| coredns_port(import, slices, port, protocol))
+                }
+                _ => false,
+            };
+            import.headless && named && c.node.is_none() && both(c, coredns_finds, Reply::is_nxdomain)
         },
     },
     Row {
@@ -224,10 +256,17 @@ pub(super) const ROWS: &[Row] = &[
         holds: |c| {
             let Some((left, import, slices)) = c.import() else { return false };
             let (Some(k), Some(o)) = (&c.coredns, &c.ours) else { return false };
-            let dashed = import.headless && slices.iter().flat_map(Slice::ready).any(|e| e.coredns_label(c.options).starts_with('-'));
+            let dashed = import.headless
+                && slices.iter().flat_map(Slice::ready).any(|e| e.coredns_label(c.options).starts_with('-'));
             let mended = |records: &[Rr]| {
-                let mend = |text: &str| if text.starts_with('-') { format!("0{text}") } else { text.replace(" -", " 0-") };
-                weightless(&records.iter().map(|rr| Rr { owner: mend(&rr.owner), data: mend(&rr.data), ..rr.clone() }).collect::<Vec<_>>())
+                let mend =
+                    |text: &str| if text.starts_with('-') { format!("0{text}") } else { text.replace(" -", " 0-") };
+                weightless(
+                    &records
+                        .iter()
+                        .map(|rr| Rr { owner: mend(&rr.owner), data: mend(&rr.data), ..rr.clone() })
+                        .collect::<Vec<_>>(),
+                )
             };
             let host = left.first().is_some_and(|l| left.len() == 2 && l.starts_with('-'));
             let zero = left.first().is_some_and(|l| left.len() == 2 && l.starts_with("0-"));
@@ -237,32 +276,39 @@ pub(super) const ROWS: &[Row] = &[
                 } else if zero {
                     k.is_nxdomain() && exists(c)(o)
                 } else {
-                    c.qtype() == SRV && k.is_data() && mended(&k.answers) == weightless(&o.answers) && mended(&k.additional) == weightless(&o.additional)
+                    c.qtype() == SRV
+                        && k.is_data()
+                        && mended(&k.answers) == weightless(&o.answers)
+                        && mended(&k.additional) == weightless(&o.additional)
                 }
         },
     },
     Row {
         id: "V8",
         says: "an empty port or protocol is wild; NXDOMAIN",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let Some((left, import, slices)) = c.import() else { return false };
             let [port, protocol] = left else { return false };
             let (bare_port, bare_protocol) = (port.trim_start_matches('_'), protocol.trim_start_matches('_'));
             let wild = port == "_" || protocol == "_";
-            wild && coredns_port(import, slices, bare_port, bare_protocol) && both(c, coredns_finds, Reply::is_nxdomain)
+            wild && c.node.is_none()
+                && coredns_port(import, slices, bare_port, bare_protocol)
+                && both(c, coredns_finds, Reply::is_nxdomain)
         },
     },
     Row {
         id: "V14",
         says: "one underscore is enough; NXDOMAIN",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let Some((left, import, slices)) = c.import() else { return false };
             let [port, protocol] = left else { return false };
             let one = port.starts_with('_') != protocol.starts_with('_');
             let (port, protocol) = (port.trim_start_matches('_'), protocol.trim_start_matches('_'));
-            one && coredns_port(import, slices, port, protocol) && both(c, coredns_finds, Reply::is_nxdomain)
+            one && c.node.is_none()
+                && coredns_port(import, slices, port, protocol)
+                && both(c, coredns_finds, Reply::is_nxdomain)
         },
     },
     Row {
@@ -277,7 +323,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         id: "V17",
         says: "`_proto` NXDOMAIN; NODATA, an empty non-terminal (D8)",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let protocol = matches!(&c.left()[..], ["_tcp" | "_udp" | "_sctp"]);
             protocol && c.node == Some(Kind::Empty) && both(c, Reply::is_nxdomain, Reply::is_nodata)
@@ -286,7 +332,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         id: "V29",
         says: "a port without protocol has no name; it is TCP",
-        parts: EXISTENCE,
+        parts: DATA,
         holds: |c| {
             let Some((left, import, _)) = c.import() else { return false };
             let [port, protocol] = left else { return false };
@@ -300,8 +346,15 @@ pub(super) const ROWS: &[Row] = &[
         parts: DATA,
         holds: |c| {
             let (Some(k), Some(o)) = (&c.coredns, &c.ours) else { return false };
+            // Over UDP theirs may be cut before the long one.
+            let k = c.whole.as_ref().map_or(k, |(whole, _)| whole);
             let (theirs, ours) = (weightless(&k.answers), weightless(&o.answers));
-            c.qtype() == SRV && k.longest_name > 255 && o.longest_name <= 255 && o.is_data() && ours.is_subset(&theirs) && ours.len() < theirs.len()
+            c.qtype() == SRV
+                && k.longest_name > 255
+                && o.longest_name <= 255
+                && o.is_data()
+                && ours.is_subset(&theirs)
+                && ours.len() < theirs.len()
         },
     },
 ];

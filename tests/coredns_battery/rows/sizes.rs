@@ -16,8 +16,14 @@ fn within(part: &[Rr], whole: &[Rr]) -> bool {
 /// Both replies over UDP are parts of what each says over TCP, and those are alike.
 fn parts_of_the_same(c: &Case<'_>) -> bool {
     let (Some(k), Some(o), Some((whole_k, whole_o))) = (&c.coredns, &c.ours, &c.whole) else { return false };
-    let of = |part: &Reply, whole: &Reply| within(&part.answers, &whole.answers) && within(&part.additional, &whole.additional);
-    c.udp() && whole_k.answers == whole_o.answers && whole_k.additional == whole_o.additional && of(k, whole_k) && of(o, whole_o)
+    let of = |part: &Reply, whole: &Reply| {
+        within(&part.answers, &whole.answers) && within(&part.additional, &whole.additional)
+    };
+    c.udp()
+        && whole_k.answers == whole_o.answers
+        && whole_k.additional == whole_o.additional
+        && of(k, whole_k)
+        && of(o, whole_o)
 }
 
 /// What the client can take, and what of it we use.
@@ -48,7 +54,9 @@ pub(super) const ROWS: &[Row] = &[
             let Some((whole, _)) = &c.whole else { return false };
             let complete = |r: &Reply| r.answers == whole.answers;
             let k = |k: &Reply| k.tc() && complete(k) && k.additional.len() < whole.additional.len();
-            let o = |o: &Reply| !o.tc() && complete(o) && o.additional.len() < whole.additional.len() && o.len <= limits(c).1;
+            let o = |o: &Reply| {
+                !o.tc() && complete(o) && o.additional.len() < whole.additional.len() && o.len <= limits(c).1
+            };
             both(c, k, o) && parts_of_the_same(c)
         },
     },

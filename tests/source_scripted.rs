@@ -207,7 +207,7 @@ async fn an_error_event_of_another_kind_leads_to_a_list_too() {
     let mut following = Watching::start(&server).await;
     following.until(|a| a.ended(Resource::Slices) == 2).await;
     following.until_live().await;
-    assert_eq!(following.health.status(Resource::Slices).errors, 1);
+    assert_eq!(following.health.status(Resource::Slices).errors(), 1);
 }
 
 #[tokio::test]

@@ -89,7 +89,8 @@ pub fn lookup<R>(store: &Store, name: &QueryName, qtype: u16, then: impl FnOnce(
                 Some(family) if options.nameserver.iter().any(|ip| family_of(ip) == family) => {
                     Verdict::Data(zone, Data::NsAddresses(family))
                 }
-                _ => single(zone, qtype, rrtype::ANY, Data::Hinfo),
+                None if qtype == rrtype::ANY && !options.nameserver.is_empty() => Verdict::Data(zone, Data::Hinfo),
+                _ => Verdict::NoData(zone),
             });
         }
         _ => {}

@@ -73,8 +73,7 @@ fn answer_some(kind: &str, count: u32) {
 fn gate() -> ExitCode {
     let scratch = tempfile::tempdir().expect("a folder");
     let base = instructions(scratch.path(), "mix", 0);
-    let per_query =
-        |kind: &str| (instructions(scratch.path(), kind, COUNT) as f64 - base as f64) / f64::from(COUNT);
+    let per_query = |kind: &str| (instructions(scratch.path(), kind, COUNT) as f64 - base as f64) / f64::from(COUNT);
     println!("instructions a query:");
     for kind in Kind::ALL.map(|kind| format!("{kind:?}")).into_iter().chain(["Opt".to_owned()]) {
         let name = if kind == "Opt" { "the mix with EDNS" } else { &kind };

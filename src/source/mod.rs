@@ -5,7 +5,7 @@ pub mod folder;
 mod health;
 pub mod kube;
 
-pub use convert::Convert;
+pub use convert::{Convert, member};
 pub use health::{Health, Trouble, WatchPhase, WatchStatus};
 
 use crate::model::Update;

@@ -1,0 +1,7 @@
+//! What the controller half writes, and how.
+//!
+//! ```text
+//!  reconcile::Plan ─► objects ─► an API server, or YAML
+//! ```
+
+pub mod objects;

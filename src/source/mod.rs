@@ -1,5 +1,6 @@
 //! Where objects come from: each source turns the outside world into a stream of [`Update`]s.
 
+pub mod clusters;
 mod convert;
 pub mod folder;
 mod health;

@@ -21,6 +21,7 @@
 //! | [`answers`] | view → records; the name tree; lookup; the wire fast path | `model`, `index` |
 //! | [`dns`] | whole messages, sockets, limits, drain | `answers` |
 //! | [`feed`] | the one writer: updates → index → answers | `source`, `index`, `answers` |
+//! | [`preview`] | a clusterset in memory: carried out, told to people | `source`, `reconcile`, `controller`, `feed` |
 //! | [`metrics`] | every metric, registered once | – |
 //! | [`telemetry`] | log lines: format, filter, escaping | – |
 //! | [`systemd`] | readiness and watchdog for the service manager | – |
@@ -43,6 +44,7 @@ pub mod feed;
 pub mod index;
 pub mod metrics;
 pub mod model;
+pub mod preview;
 pub mod reconcile;
 pub mod serve;
 pub mod source;

@@ -7,6 +7,8 @@ mod dns;
 mod expand;
 mod explain;
 mod http;
+mod plan;
+mod sandbox;
 mod settings;
 
 use std::ffi::OsString;
@@ -25,6 +27,8 @@ pub enum Exit {
     Failure,
     /// It was asked for wrongly: flags, variables, settings file.
     Usage,
+    /// There are conflicts, and the caller wants to fail on them.
+    Conflict,
 }
 
 impl From<Exit> for ExitCode {
@@ -32,7 +36,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Ok => 0,
             Exit::Failure => 1,
-            Exit::Usage => 2,
+            Exit::Usage | Exit::Conflict => 2,
         })
     }
 }
@@ -65,6 +69,12 @@ enum Command {
     /// Say what a name answers, and why
     #[command(long_about = explain::ABOUT, after_help = explain::EXAMPLES)]
     Explain(explain::Args),
+    /// Run a clusterset from a folder of YAML: the real merge and the real DNS, without a cluster
+    #[command(long_about = sandbox::ABOUT, after_help = sandbox::EXAMPLES)]
+    Sandbox(sandbox::Args),
+    /// Say what the controller would write
+    #[command(long_about = plan::ABOUT, after_help = plan::EXAMPLES)]
+    Plan(plan::Args),
 }
 
 /// Runs the command of these arguments (the first is the program's name).
@@ -80,6 +90,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli.command {
         Command::Dns(args) => dns::command(&args),
         Command::Explain(args) => explain::command(&args).into(),
+        Command::Sandbox(args) => sandbox::command(&args).into(),
+        Command::Plan(args) => plan::command(&args).into(),
     }
 }
 

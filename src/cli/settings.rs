@@ -6,11 +6,16 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::{
-    ConfigError, FILE_VARIABLE, Given, KEYS, Machine, Place, Raw, Section, Settings, Shape, Source, unknown_variables,
+    ConfigError, FILE_VARIABLE, Given, KEYS, Key, Machine, Place, Raw, Section, Settings, Shape, Source, unknown_variables,
 };
 
 /// The flags of these sections, and `--config`.
 pub(super) fn augment(command: clap::Command, sections: &[Section]) -> clap::Command {
+    augment_with(command, sections, &[])
+}
+
+/// The same for a command that has defaults of its own.
+pub(super) fn augment_with(command: clap::Command, sections: &[Section], defaults: &[(Key, &str)]) -> clap::Command {
     let file = Arg::new("config")
         .long("config")
         .value_name("FILE")
@@ -22,8 +27,10 @@ pub(super) fn augment(command: clap::Command, sections: &[Section]) -> clap::Com
         if spec.shape == Shape::Many {
             help.push_str(" (repeatable)");
         }
-        if !spec.default.is_empty() && spec.shape != Shape::Switch {
-            help.push_str(&format!(" [default: {}]", spec.default));
+        let own = defaults.iter().find(|(key, _)| *key == spec.key);
+        let default = own.map_or(spec.default, |(_, default)| default);
+        if !default.is_empty() && spec.shape != Shape::Switch {
+            help.push_str(&format!(" [default: {default}]"));
         }
         let arg = Arg::new(spec.name)
             .long(spec.name.replace('_', "-"))
@@ -82,9 +89,22 @@ impl Flags {
 
     /// The settings of all layers. Outside pods, `source` is where imports come from when nobody says.
     pub(super) fn settings(&self, source: Option<Source>) -> Result<Settings, ConfigError> {
+        self.settings_with(source, &[])
+    }
+
+    /// The same for a command that has defaults of its own.
+    pub(super) fn settings_with(
+        &self,
+        source: Option<Source>,
+        defaults: &[(Key, &str)],
+    ) -> Result<Settings, ConfigError> {
         let mut machine = machine();
         machine.source = machine.source.or(source);
-        let mut settings = Settings::check(&self.layers()?, &machine)?;
+        let mut raw = self.layers()?;
+        for (key, default) in defaults {
+            raw.set(*key, Given { values: vec![(*default).to_owned()], place: Place::Default });
+        }
+        let mut settings = Settings::check(&raw, &machine)?;
         // `vars` would panic at a name that is no UTF-8; ours are.
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         settings.warnings.extend(unknown_variables(names));

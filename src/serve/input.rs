@@ -12,6 +12,7 @@ use crate::config::Source;
 use crate::feed::{self, Feed};
 use crate::metrics::Metrics;
 use crate::model::Update;
+use crate::preview::Sandbox;
 use crate::source::folder::{self, FileError};
 use crate::source::kube::{Access, KubeError, KubeSource, Observer};
 use crate::source::{Convert, Health, Updates};
@@ -34,6 +35,8 @@ pub enum Input {
     Folder(PathBuf, Convert),
     /// An API server.
     Kube(Box<KubeSource>),
+    /// One cluster of a simulated clusterset.
+    Sandbox(Box<Sandbox>, Convert),
 }
 
 impl Input {
@@ -63,6 +66,7 @@ impl Input {
         match self {
             Self::Folder(dir, convert) => folder::run(&dir, convert, updates, health, never).await?,
             Self::Kube(source) => source.run(updates, health, never).await,
+            Self::Sandbox(sandbox, convert) => sandbox.run(convert, updates, health).await,
         }
         Ok(())
     }

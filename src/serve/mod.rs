@@ -23,6 +23,7 @@ use crate::config::{self, Settings};
 use crate::dns::{self, BindError, Bound, LineFormat, LineLog, QueryLog, Running, ServerConfig};
 use crate::feed::{Feed, Now};
 use crate::metrics::Metrics;
+use crate::preview::Sandbox;
 use crate::source::{Health, QUEUE, Trouble, WatchPhase};
 use crate::systemd::Notifier;
 use crate::telemetry::{self, LogFormat, TelemetryError};
@@ -74,6 +75,19 @@ pub enum RunError {
 /// # Errors
 /// What keeps it from starting or going on; a signal is none.
 pub fn run(settings: Settings) -> Result<(), RunError> {
+    run_on(settings, None)
+}
+
+/// The same on a simulated clusterset instead of the source that the settings name.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_sandbox(settings: Settings, sandbox: Sandbox) -> Result<(), RunError> {
+    let convert = convert(&settings.answers);
+    run_on(settings, Some(Input::Sandbox(Box::new(sandbox), convert)))
+}
+
+fn run_on(settings: Settings, input: Option<Input>) -> Result<(), RunError> {
     telemetry::init(settings.log.format, &settings.log.filter)?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
@@ -86,12 +100,12 @@ pub fn run(settings: Settings) -> Result<(), RunError> {
         .thread_name("main")
         .build()
         .map_err(system("the runtime's threads"))?;
-    let ended = runtime.block_on(serve(settings));
+    let ended = runtime.block_on(serve(settings, input));
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
 }
 
-async fn serve(settings: Settings) -> Result<(), RunError> {
+async fn serve(settings: Settings, input: Option<Input>) -> Result<(), RunError> {
     let mut signals = signals::Signals::new().map_err(|source| RunError::System { what: "signal handlers", source })?;
     let config = server_config(&settings);
     dns::probe(&config)?; // a port that is taken is told now, not after the first sync
@@ -118,7 +132,10 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
         tracing::info!("authoritative for {zone}.");
     }
 
-    let input = Input::new(&settings.source, convert(&settings.answers), &metrics).await?;
+    let input = match input {
+        Some(input) => input,
+        None => Input::new(&settings.source, convert(&settings.answers), &metrics).await?,
+    };
     let (updates, queue) = mpsc::channel(QUEUE);
     let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
     let mut reading = tokio::spawn(input.run(updates, Arc::clone(&health)));

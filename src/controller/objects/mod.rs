@@ -90,7 +90,28 @@ pub fn import<'a>(
     version: &str,
 ) -> Object<'a> {
     let metadata = metadata(Some(&key.namespace), key.name.as_str(), labels.clone(), annotations.clone());
-    let spec = form::ImportSpec {
+    let body = form::Import { spec: Some(import_spec(spec)), status: form::Status::default() };
+    Object::Import(document(&group(version), "ServiceImport", metadata, body))
+}
+
+/// A ServiceImport as it can be read back: with its status.
+#[must_use]
+pub fn whole_import<'a>(
+    key: &'a ServiceKey,
+    labels: &Map,
+    annotations: &Map,
+    spec: &'a ImportSpec,
+    status: &'a ImportStatus,
+    version: &str,
+) -> Object<'a> {
+    let metadata = metadata(Some(&key.namespace), key.name.as_str(), labels.clone(), annotations.clone());
+    let status = form::Status { status: Some(status_of_import(status)) };
+    let body = form::Import { spec: Some(import_spec(spec)), status };
+    Object::Import(document(&group(version), "ServiceImport", metadata, body))
+}
+
+fn import_spec(spec: &ImportSpec) -> form::ImportSpec<'_> {
+    form::ImportSpec {
         kind: match spec.kind {
             ImportKind::ClusterSetIp => api::TYPE_CLUSTERSET_IP,
             ImportKind::Headless => api::TYPE_HEADLESS,
@@ -99,23 +120,24 @@ pub fn import<'a>(
         ips: &spec.ips,
         ports: spec.ports.iter().map(port).collect(),
         traffic: traffic(&spec.traffic),
-    };
-    let body = form::Import { spec: Some(spec), status: form::Status::default() };
-    Object::Import(document(&group(version), "ServiceImport", metadata, body))
+    }
 }
 
 /// A ServiceImport's status.
 #[must_use]
 pub fn import_status<'a>(key: &'a ServiceKey, status: &'a ImportStatus, version: &str) -> Object<'a> {
     let metadata = metadata(Some(&key.namespace), key.name.as_str(), Map::new(), Map::new());
+    let body = form::Import { spec: None, status: form::Status { status: Some(status_of_import(status)) } };
+    Object::Import(document(&group(version), "ServiceImport", metadata, body))
+}
+
+fn status_of_import(status: &ImportStatus) -> form::StatusBody<'_> {
     let clusters = status.clusters.iter().map(|cluster| form::ClusterStatus { cluster: cluster.as_str() });
-    let status = form::StatusBody {
+    form::StatusBody {
         clusters: Some(clusters.collect()),
         endpoint_slice_objects: status.slices_present.then_some("Present"),
         conditions: status.conditions.iter().map(condition).collect(),
-    };
-    let body = form::Import { spec: None, status: form::Status { status: Some(status) } };
-    Object::Import(document(&group(version), "ServiceImport", metadata, body))
+    }
 }
 
 /// Our conditions of a ServiceExport.

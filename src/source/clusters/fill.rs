@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use super::endpoints::{self, CONTROLLER, RunningPod};
-use super::made::{NOT_YET, Ranges, uid};
+use super::made::{NOT_YET, Ranges, object_uid, uid};
 use super::manifests::Manifests;
 use super::{Cluster, ObjectId};
 use crate::api;
@@ -30,7 +30,7 @@ pub(super) fn cluster(id: &ClusterId, mut manifests: Manifests) -> Result<Cluste
     for slice in slices {
         objects.entry(ObjectId::of(&slice)).or_insert(slice);
     }
-    Ok(Cluster { objects, ranges, hints })
+    Ok(Cluster { objects, ranges, hints, written: manifests.written })
 }
 
 /// A namespace is there when it, or anything in it, is; `default` always is.
@@ -65,7 +65,7 @@ fn fill(cluster: &ClusterId, id: &ObjectId, object: &mut Observed) {
     };
     let Some(meta) = meta else { return };
     if meta.id.uid.is_empty() {
-        meta.id.uid = uid(&[cluster.as_str(), kind_name(id.kind), &id.namespace, &id.name]);
+        meta.id.uid = object_uid(cluster, id);
     }
     meta.generation = meta.generation.max(1);
     // Nobody writes managed fields by hand: what is ours was written by us.

@@ -4,8 +4,10 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::ObjectId;
 use crate::model::ClusterId;
 use crate::reconcile::objects::{Family, Time};
+use crate::source::member::kind_name;
 
 /// When an object without `creationTimestamp` was made: at the end of time. It has not been applied yet, so it is
 /// younger than all that have been; among such, the cluster's id decides (controller.md R15).
@@ -26,6 +28,11 @@ pub(super) fn uid(parts: &[&str]) -> Box<str> {
     let (a1, a2, a3) = (a >> 32, (a >> 16) & 0xffff, a & 0xfff);
     let (b1, b2) = ((b >> 48) & 0x3fff | 0x8000, b & 0xffff_ffff_ffff);
     format!("{a1:08x}-{a2:04x}-4{a3:03x}-{b1:04x}-{b2:012x}").into()
+}
+
+/// A uid for an object of a world.
+pub(super) fn object_uid(cluster: &ClusterId, id: &ObjectId) -> Box<str> {
+    uid(&[cluster.as_str(), kind_name(id.kind), &id.namespace, &id.name])
 }
 
 /// Whether an object may have this name: a DNS label (RFC 1123), as Services and Namespaces have.

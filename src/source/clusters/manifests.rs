@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::ObjectId;
-use super::made::{Range, is_dns_label};
+use super::made::{Range, hash, is_dns_label};
 use super::pods::{Node, Pod, Workload};
 use crate::api;
 use crate::reconcile::objects::{ServicePort, ServiceSpec, ServiceType};
@@ -29,8 +29,10 @@ pub(super) struct Manifests {
     pub(super) workloads: Vec<Workload>,
     /// The ranges of the ServiceCIDR `kubernetes`.
     pub(super) ranges: Option<Vec<Range>>,
-    /// What was seen, by kind, namespace and name, with its place.
-    seen: BTreeMap<(String, String, String), String>,
+    /// All of them as written: `Pod shop/web-0` and a hash.
+    pub(super) written: BTreeMap<String, u64>,
+    /// The place of each.
+    seen: BTreeMap<String, String>,
 }
 
 /// The kinds that matter.
@@ -73,9 +75,11 @@ impl Manifests {
             Ok(false) => return Ok(()),
             Err(what) => return refuse(&what),
         }
-        match self.seen.entry((kind.kind.clone(), namespace.clone(), name.clone())) {
+        match self.seen.entry(shown.clone()) {
             Entry::Vacant(entry) => {
                 entry.insert(place.to_string());
+                let text = serde_json::to_string(&object).unwrap_or_default();
+                self.written.insert(shown.clone(), hash(&[&text]));
             }
             Entry::Occupied(entry) => {
                 return Err(place.error(FileProblem::Duplicate { object: shown, first: entry.get().clone() }));

@@ -42,6 +42,8 @@ pub struct Cluster {
     pub ranges: Ranges,
     /// What a person may have meant otherwise, each a sentence with its file and line.
     pub hints: Vec<String>,
+    /// Its manifests as written, to see which changed: `Pod shop/web-0` and a hash.
+    pub written: BTreeMap<String, u64>,
 }
 
 impl Cluster {
@@ -74,6 +76,12 @@ impl ObjectId {
         };
         Self { kind: object.kind(), namespace: namespace.into(), name: name.into() }
     }
+}
+
+/// Whether a uid is made up here: the manifest had none, and no API server knows it.
+#[must_use]
+pub fn is_made_up(uid: &str, cluster: &ClusterId, id: &ObjectId) -> bool {
+    *uid == *made::object_uid(cluster, id)
 }
 
 /// What `dir` says now.

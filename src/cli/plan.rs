@@ -1,0 +1,192 @@
+//! `namesake plan`: what the controller would write, for people, for GitOps, and for the day a cluster dies.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{ArgAction, ValueEnum};
+
+use super::sandbox::DEFAULT_DIR;
+use super::{Exit, complain, print};
+use crate::model::{ClusterId, ServiceKey};
+use crate::preview::{self, Clusterset, Line, Settled, Telling};
+use crate::reconcile::plan::Action;
+use crate::reconcile::{ServicePlan, Settings, plan_all};
+use crate::source::clusters;
+
+pub(super) const ABOUT: &str = "\
+Say what the controller would write into the clusters of a folder, and what their exports disagree about.
+
+Each sub-folder of DIR is a cluster, as for `namesake sandbox`. Nothing is written. Services that neither change nor
+conflict are not named.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  namesake plan clusters                              what would change, in words
+  namesake plan clusters --fail-on-conflict           the same as a check of a pull request
+  namesake plan clusters -o yaml --cluster east       the objects for one cluster, to commit or to apply
+  namesake plan clusters --without east               what would be lost if this cluster died
+
+A line that begins with + says that something is new, with ~ that it changes, with - that it goes, with ! that it is
+wrong. Clusterset IPs are given by each cluster, so a ServiceImport has none before its derived Service is there.
+
+Exit codes:
+  0  planned, whether something changes or not
+  1  the folder can't be read: the message says why
+  2  there are conflicts and --fail-on-conflict was given, or the flags are wrong";
+
+/// The arguments.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Args {
+    /// The folder with a sub-folder for each cluster
+    #[arg(value_name = "DIR", default_value = DEFAULT_DIR)]
+    dir: PathBuf,
+
+    /// What to print
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+
+    /// Say only what is written to this cluster
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<String>,
+
+    /// End with 2 where exports conflict
+    #[arg(long, action = ArgAction::SetTrue)]
+    fail_on_conflict: bool,
+
+    /// Say what would be lost if this cluster died
+    #[arg(long, value_name = "CLUSTER", conflicts_with_all = ["output", "cluster"])]
+    without: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Lines for people
+    Text,
+    /// One applicable object a document, for GitOps
+    Yaml,
+}
+
+/// Plans.
+pub(super) fn command(args: &Args) -> Exit {
+    let clusters = match clusters::read(&args.dir) {
+        Ok(clusters) => clusters,
+        Err(error) => {
+            complain(&error);
+            return Exit::Failure;
+        }
+    };
+    let mut set = Clusterset::new(Settings::default());
+    set.tell(clusters);
+    let known = |flag: &str, name: Option<&String>| {
+        let Some(name) = name else { return Ok(None) };
+        let id = ClusterId::new(name).filter(|id| set.world().members().contains_key(id));
+        id.map(Some).ok_or_else(|| {
+            let known = set.world().members().keys().map(ClusterId::as_str).collect::<Vec<_>>().join(", ");
+            complain(&format_args!("{flag} {name}: there is no such cluster in {}; there are {known}", args.dir.display()));
+            Exit::Usage
+        })
+    };
+    let asked = known("--without", args.without.as_ref())
+        .and_then(|without| known("--cluster", args.cluster.as_ref()).map(|only| (without, only)));
+    match asked {
+        Ok((without, only)) => plan(set, args, without.as_ref(), only.as_ref()),
+        Err(exit) => exit,
+    }
+}
+
+fn plan(mut set: Clusterset, args: &Args, without: Option<&ClusterId>, only: Option<&ClusterId>) -> Exit {
+    let now = preview::now();
+    let settings = set.settings().clone();
+    let before = set.world().clone();
+    let first: Vec<_> = plan_all(&before, &settings, now).collect();
+    let conflicts = first.iter().map(|plan| plan.conflicts.len()).sum();
+    let Settled { plans, .. } = match set.settle(now) {
+        Ok(settled) => settled,
+        Err(error) => {
+            complain(&format_args!("a simulated API server refuses a write: {error}; please report this with the folder"));
+            return Exit::Failure;
+        }
+    };
+    let printed = if let Some(cluster) = without {
+        print(&preview::loss(set.world(), cluster).to_string())
+    } else if args.output == Output::Yaml {
+        match preview::documents(&first, only) {
+            Ok(yaml) => print(&yaml),
+            Err(error) => {
+                complain(&error);
+                Exit::Failure
+            }
+        }
+    } else {
+        let telling = Telling::Planned { only };
+        let lines = preview::differences(&before, set.world(), &plans, telling, &settings, now);
+        print(&text(&lines, &plans, only, conflicts))
+    };
+    match printed {
+        Exit::Ok if args.fail_on_conflict && conflicts > 0 => Exit::Conflict,
+        other => other,
+    }
+}
+
+/// The lines, and a sum under them.
+fn text(lines: &[Line], plans: &[ServicePlan], only: Option<&ClusterId>, conflicts: usize) -> String {
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let Sum { created, changed, deleted } = sum(plans, only);
+    match (created, changed, deleted) {
+        (0, 0, 0) => text.push_str("no objects to write; "),
+        _ => text.push_str(&format!(
+            "{} to create, {changed} to change, {deleted} to delete; ",
+            plural(created, "object")
+        )),
+    }
+    let conflicts = if conflicts == 0 { "no conflicts".to_owned() } else { plural(conflicts, "conflict") };
+    text.push_str(&format!("{conflicts}\n"));
+    text
+}
+
+/// How many objects are written, without statuses.
+#[derive(Debug, Default)]
+struct Sum {
+    created: usize,
+    changed: usize,
+    deleted: usize,
+}
+
+fn sum(plans: &[ServicePlan], only: Option<&ClusterId>) -> Sum {
+    // An object that is deleted and made anew changes; one that is made and completed is made.
+    let mut objects: BTreeMap<(&ClusterId, &str, String), (bool, bool)> = BTreeMap::new();
+    let changes = plans.iter().flat_map(|plan| &plan.plan.changes);
+    for change in changes.filter(|change| only.is_none_or(|only| *only == change.cluster)) {
+        let Some((kind, name, is_new, stays)) = object(&change.action) else { continue };
+        let object = objects.entry((&change.cluster, kind, name)).or_insert((is_new, stays));
+        object.1 = stays;
+    }
+    let mut sum = Sum::default();
+    for (is_new, stays) in objects.into_values() {
+        match (is_new, stays) {
+            (true, true) => sum.created += 1,
+            (false, true) => sum.changed += 1,
+            (_, false) => sum.deleted += 1,
+        }
+    }
+    sum
+}
+
+/// The object that an action is about: its kind and name, whether it was not there before, and whether it is after.
+fn object(action: &Action) -> Option<(&'static str, String, bool, bool)> {
+    let own = |key: &ServiceKey, name: &str| format!("{}/{name}", key.namespace);
+    Some(match action {
+        Action::CreateNamespace(name) => ("Namespace", name.to_string(), true, true),
+        Action::DeleteNamespace(name, _) => ("Namespace", name.to_string(), false, false),
+        Action::CreateExport(key) => ("ServiceExport", key.to_string(), true, true),
+        Action::DeleteExport(key, _) => ("ServiceExport", key.to_string(), false, false),
+        Action::ApplyImport(it) => ("ServiceImport", it.key.to_string(), it.existing.is_none(), true),
+        Action::DeleteImport(key, _) => ("ServiceImport", key.to_string(), false, false),
+        Action::ApplyService(it) => ("Service", own(&it.key, it.name.as_str()), it.existing.is_none(), true),
+        Action::DeleteService(key, _) => ("Service", key.to_string(), false, false),
+        Action::ApplySlice(it) => ("EndpointSlice", own(&it.key, &it.name), it.existing.is_none(), true),
+        Action::DeleteSlice(key, name, _) => ("EndpointSlice", own(key, name), false, false),
+        Action::ApplyImportStatus(..) | Action::ApplyExportStatus(..) => return None,
+    })
+}

@@ -1,0 +1,26 @@
+//! A clusterset in memory: what the controller would make of some clusters, carried out where nobody is hurt, and told to
+//! people. Behind `namesake sandbox` and `namesake plan`.
+//!
+//! ```text
+//!  source::clusters ─► Clusterset ─► reconcile ─► simulated clusters ─┬─► differences ─► lines for people
+//!                                        ▲             │              ├─► objects ─► YAML
+//!                                        └─────────────┘              └─► one cluster's view ─► DNS
+//! ```
+
+mod clusterset;
+mod describe;
+mod differences;
+mod edits;
+mod loss;
+mod sandbox;
+mod view;
+mod yaml;
+
+pub use clusterset::{Clusterset, Settled};
+pub use differences::{Line, Sign, Telling, differences};
+pub use edits::edits;
+pub use loss::{Loss, loss};
+pub use sandbox::{Sandbox, SandboxError};
+pub(crate) use sandbox::now;
+pub use view::view;
+pub use yaml::{YamlError, documents};

@@ -3,7 +3,7 @@
 //!
 //! What API servers fill in is made up, the same for the same names on every run: uids, versions, cluster IPs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::objects::{
@@ -82,11 +82,9 @@ impl Simulation {
         Err(Refused::Conflict(format!("the world, {MOST_ROUNDS} times over,").into()))
     }
 
-    /// Namespaces that were made for imports and are not needed any more.
+    /// Removes namespaces that were made for imports and are not needed any more.
     fn namespaces(&mut self, settings: &Settings, now: Time) -> Result {
-        let mut names: Vec<_> = self.world.members().values().flat_map(Member::namespaces).cloned().collect();
-        names.sort();
-        names.dedup();
+        let names: BTreeSet<_> = self.world.members().values().flat_map(Member::namespaces).cloned().collect();
         for name in names {
             let plan = plan_namespace(&self.world, &name, settings);
             self.apply(&plan, now)?;

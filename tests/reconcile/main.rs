@@ -3,4 +3,6 @@
 #![allow(dead_code, reason = "the support of these tests is more than each of them uses")]
 
 mod example;
+mod fields;
 mod set;
+mod who;

@@ -2,7 +2,9 @@
 //! decision, named after it, on clusters in memory that plans are applied to.
 #![allow(dead_code, reason = "the support of these tests is more than each of them uses")]
 
+mod derived;
 mod example;
 mod fields;
+mod ports;
 mod set;
 mod who;

@@ -61,6 +61,14 @@ impl Simulation {
         Self { world, ..Self::default() }
     }
 
+    /// The addresses of a user's Service are not given to others as long as it has them.
+    pub fn reserve(&mut self, cluster: &ClusterId, key: &ServiceKey) {
+        let ips = self.local(cluster, key).and_then(|local| local.service.as_ref()).map(|s| s.spec.ips.clone());
+        for ip in ips.unwrap_or_default() {
+            self.addresses.insert((cluster.clone(), ip), key.clone());
+        }
+    }
+
     /// Applies plans until nothing is left to do, and returns those that did something, in their order.
     ///
     /// # Errors

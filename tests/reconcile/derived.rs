@@ -56,6 +56,8 @@ fn mcs_r52_where_the_address_is_taken_a_new_one_is_used_and_told() {
     let mut set = one();
     let ips = set.imported("b", "shop/web").spec.ips.clone();
     drop_derived(&mut set, "b");
+    set.service("b", "shop/thief", ServiceSpec { ips: ips.clone(), ..cluster_ip(["http 80"]) });
+    set.sim.reserve(&id("b"), &key("shop/thief"));
     let value = describe_ips(&ips);
     set.sim.world.set_refused(&id("b"), &key("shop/web"), Refusable::ClusterIps, &value);
     set.run();

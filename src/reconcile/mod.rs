@@ -28,6 +28,7 @@ mod desired;
 pub mod exports;
 mod families;
 mod importer;
+mod member;
 pub mod merge;
 mod metadata;
 pub mod naming;

@@ -3,7 +3,7 @@
 //!
 //! What API servers fill in is made up, the same for the same names on every run: uids, versions, cluster IPs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::objects::{
@@ -28,7 +28,8 @@ pub struct Simulation {
     /// What the members hold. Users' objects are told to it directly.
     pub world: World,
     made: u64,
-    addresses: HashMap<ClusterId, HashSet<IpAddr>>,
+    /// Which Service was given an address; it is free again when that Service does not have it any more.
+    addresses: HashMap<(ClusterId, IpAddr), ServiceKey>,
 }
 
 /// Why a write was refused, as an API server would.
@@ -60,6 +61,14 @@ impl Simulation {
         Self { world, ..Self::default() }
     }
 
+    /// The addresses of a user's Service are not given to others as long as it has them.
+    pub fn reserve(&mut self, cluster: &ClusterId, key: &ServiceKey) {
+        let ips = self.local(cluster, key).and_then(|local| local.service.as_ref()).map(|s| s.spec.ips.clone());
+        for ip in ips.unwrap_or_default() {
+            self.addresses.insert((cluster.clone(), ip), key.clone());
+        }
+    }
+
     /// Applies plans until nothing is left to do, and returns those that did something, in their order.
     ///
     /// # Errors
@@ -82,11 +91,9 @@ impl Simulation {
         Err(Refused::Conflict(format!("the world, {MOST_ROUNDS} times over,").into()))
     }
 
-    /// Namespaces that were made for imports and are not needed any more.
+    /// Removes namespaces that were made for imports and are not needed any more.
     fn namespaces(&mut self, settings: &Settings, now: Time) -> Result {
-        let mut names: Vec<_> = self.world.members().values().flat_map(Member::namespaces).cloned().collect();
-        names.sort();
-        names.dedup();
+        let names: BTreeSet<_> = self.world.members().values().flat_map(Member::namespaces).cloned().collect();
         for name in names {
             let plan = plan_namespace(&self.world, &name, settings);
             self.apply(&plan, now)?;
@@ -168,7 +175,7 @@ impl Simulation {
             Action::DeleteService(key, id) => {
                 let found = self.local(cluster, key).and_then(|local| local.service.as_ref());
                 same("Service", found.map(|found| &found.meta), id)?;
-                self.delete_service(cluster, key);
+                self.world.set_service(cluster, key, None);
             }
             Action::DeleteSlice(key, name, id) => {
                 let found = self.local(cluster, key).and_then(|local| local.mirrored.get(name));
@@ -319,17 +326,6 @@ impl Simulation {
         Ok(())
     }
 
-    fn delete_service(&mut self, cluster: &ClusterId, key: &ServiceKey) {
-        if let Some(service) = self.local(cluster, key).and_then(|local| local.service.clone())
-            && let Some(used) = self.addresses.get_mut(cluster)
-        {
-            service.spec.ips.iter().for_each(|ip| {
-                used.remove(ip);
-            });
-        }
-        self.world.set_service(cluster, key, None);
-    }
-
     /// What the garbage collector does after an import is gone.
     fn collect(&mut self, cluster: &ClusterId, key: &ServiceKey, uid: &str) {
         let owned =
@@ -342,7 +338,7 @@ impl Simulation {
         let derived = naming::derived_key(key);
         let service = self.local(cluster, &derived).and_then(|local| local.service.as_ref());
         if service.is_some_and(|service| owned(&service.meta)) {
-            self.delete_service(cluster, &derived);
+            self.world.set_service(cluster, &derived, None);
         }
     }
 
@@ -353,7 +349,6 @@ impl Simulation {
 
     /// A cluster IP: the wished one if it is free, else one that follows from the names.
     fn address(&mut self, cluster: &ClusterId, key: &ServiceKey, family: Family, wish: Option<IpAddr>) -> IpAddr {
-        let used = self.addresses.entry(cluster.clone()).or_default();
         let text = format!("{cluster}/{key}");
         let seed = text.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
         let nth = |n: u32| {
@@ -366,9 +361,14 @@ impl Simulation {
             }
         };
         let candidates = wish.into_iter().chain((0..1 << 20).map(nth));
-        let free = candidates.into_iter().find(|ip| !used.contains(ip)).unwrap_or_else(|| nth(0));
-        used.insert(free);
-        free
+        let free = |ip: &IpAddr| {
+            let holder = self.addresses.get(&(cluster.clone(), *ip));
+            let service = holder.and_then(|holder| self.local(cluster, holder)?.service.as_ref());
+            service.is_none_or(|service| !service.spec.ips.contains(ip))
+        };
+        let given = candidates.into_iter().find(free).unwrap_or_else(|| nth(0));
+        self.addresses.insert((cluster.clone(), given), key.clone());
+        given
     }
 }
 

@@ -110,7 +110,7 @@ fn plan(mut set: Clusterset, args: &Args, without: Option<&ClusterId>, only: Opt
     let printed = if let Some(cluster) = without {
         print(&preview::loss(set.world(), cluster).to_string())
     } else if args.output == Output::Yaml {
-        match preview::documents(&first, only) {
+        match preview::documents(&first, set.told(), only) {
             Ok(yaml) => print(&yaml),
             Err(error) => {
                 complain(&error);
@@ -120,12 +120,21 @@ fn plan(mut set: Clusterset, args: &Args, without: Option<&ClusterId>, only: Opt
     } else {
         let telling = Telling::Planned { only };
         let lines = preview::differences(&before, set.world(), &plans, telling, &settings, now);
-        print(&text(&lines, &plans, only, conflicts))
+        let hints: String = set.told().0.values().flat_map(|c| &c.hints).map(|hint| format!("# {hint}\n")).collect();
+        print(&format!("{hints}{}", text(&lines, &plans, only, conflicts)))
     };
-    match printed {
-        Exit::Ok if args.fail_on_conflict && conflicts > 0 => Exit::Conflict,
-        other => other,
+    if printed != Exit::Ok || !args.fail_on_conflict || conflicts == 0 {
+        return printed;
     }
+    // The text has told them already.
+    if without.is_some() || args.output != Output::Text {
+        for plan in &first {
+            for conflict in &plan.conflicts {
+                complain(&format_args!("{}: {}: {}", plan.key, conflict.property.reason(), conflict.message));
+            }
+        }
+    }
+    Exit::Conflict
 }
 
 /// The lines, and a sum under them.

@@ -95,11 +95,18 @@ pub fn differences(
         let mut told = Told { key: &key, plans: &plans, telling, facts: Vec::new(), conflicts: Vec::new() };
         let clusters: BTreeSet<_> = before.members().keys().chain(after.members().keys()).collect();
         for cluster in clusters.into_iter().filter(|id| only.is_none_or(|only| only == *id)) {
-            told.cluster(cluster, holding(before, cluster, &key), holding(after, cluster, &key));
+            let (was, is) = (holding(before, cluster, &key), holding(after, cluster, &key));
+            told.export(cluster, was.export(), is.export());
+            // What was in a cluster that is gone is nobody's concern any more.
+            if after.members().contains_key(cluster) {
+                told.cluster(cluster, was, is);
+            }
         }
         let known = if planned { Vec::new() } else { conflicts(before, &key) };
         told.conflicts = self::conflicts(&known, &conflicts(after, &key));
-        lines.extend(told.lines());
+        if !(planned && told.is_idle()) {
+            lines.extend(told.lines());
+        }
     }
     lines
 }
@@ -179,7 +186,6 @@ struct Told<'a> {
 
 impl Told<'_> {
     fn cluster(&mut self, cluster: &ClusterId, before: Holding<'_>, after: Holding<'_>) {
-        self.export(cluster, before.export(), after.export());
         self.import(cluster, before.import(), after.import());
         self.derived(cluster, before.derived, after.derived);
         for source in before.sources().union(&after.sources()).flatten() {
@@ -335,6 +341,15 @@ impl Told<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether no object changes and nothing is wrong: statuses that a folder does not carry are no news.
+    fn is_idle(&self) -> bool {
+        let changes = self.plans.iter().flat_map(|plan| &plan.plan.changes);
+        let status =
+            |action: &Action| matches!(action, Action::ApplyImportStatus(..) | Action::ApplyExportStatus(..));
+        let wrong = self.facts.iter().any(|fact| fact.sign == Sign::Wrong) || !self.conflicts.is_empty();
+        changes.into_iter().all(|change| status(&change.action)) && !wrong
     }
 
     fn lines(mut self) -> Vec<Line> {

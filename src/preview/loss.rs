@@ -96,9 +96,12 @@ impl fmt::Display for Loss {
         }
         writeln!(f, "If {cluster} died:")?;
         for (key, lost) in &self.gone {
-            let all = if *lost == 1 { "its only".to_owned() } else { format!("all {lost}") };
-            let plural = if *lost == 1 { "endpoint is" } else { "endpoints are" };
-            writeln!(f, "- {key}: left without endpoints: {all} ready {plural} in {cluster}")?;
+            let all = match lost {
+                1 => "its only ready endpoint is".to_owned(),
+                2 => "both ready endpoints are".to_owned(),
+                n => format!("all {n} ready endpoints are"),
+            };
+            writeln!(f, "- {key}: left without endpoints: {all} in {cluster}")?;
         }
         for (key, port) in &self.ports {
             writeln!(f, "- {key}: port {port} left without endpoints: only {cluster} has it")?;

@@ -1,5 +1,7 @@
 //! Plans → YAML for GitOps: one applicable object a document, each with its cluster in a comment.
 
+use std::net::IpAddr;
+
 use crate::api;
 use crate::controller::objects;
 use crate::model::{ClusterId, ServiceKey};
@@ -7,7 +9,7 @@ use crate::reconcile::ServicePlan;
 use crate::reconcile::objects::{Owner, OwnerKind};
 use crate::reconcile::plan::{Action, Change};
 use crate::reconcile::world::Kind;
-use crate::source::clusters::{ObjectId, is_made_up};
+use crate::source::clusters::{Cluster, Clusters, ObjectId, is_made_up};
 
 /// Why there is no YAML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +25,11 @@ pub struct YamlError {
 ///
 /// # Errors
 /// Where an object can't be written as YAML, which is a fault of ours.
-pub fn documents(plans: &[ServicePlan], only: Option<&ClusterId>) -> Result<String, YamlError> {
+pub fn documents(
+    plans: &[ServicePlan],
+    told: &Clusters,
+    only: Option<&ClusterId>,
+) -> Result<String, YamlError> {
     let mut changes: Vec<&Change> = plans.iter().flat_map(|plan| &plan.plan.changes).collect();
     changes.retain(|change| only.is_none_or(|only| *only == change.cluster));
     // Stable: the order of the plans stays within a cluster.
@@ -32,7 +38,7 @@ pub fn documents(plans: &[ServicePlan], only: Option<&ClusterId>) -> Result<Stri
     for of_cluster in changes.chunk_by(|a, b| a.cluster == b.cluster) {
         for change in of_cluster {
             let cluster = &change.cluster;
-            let action = without_made_up_owners(&change.action, cluster);
+            let action = without_made_up(&change.action, cluster, told.0.get(cluster));
             let Some(object) = objects::object(&action, api::VERSIONS[0]) else { continue };
             let yaml = serde_saphyr::to_string(&object).map_err(|error| {
                 YamlError { object: name(&change.action), cluster: cluster.clone(), why: error.to_string() }
@@ -49,11 +55,12 @@ pub fn documents(plans: &[ServicePlan], only: Option<&ClusterId>) -> Result<Stri
     Ok(out)
 }
 
-/// An API server refuses owners that it does not know. The uid of an object that stands in a folder without one is
-/// made up.
-fn without_made_up_owners(action: &Action, cluster: &ClusterId) -> Action {
+/// What was made up for a folder means nothing to an API server: uids of owners, and addresses.
+fn without_made_up(action: &Action, cluster: &ClusterId, told: Option<&Cluster>) -> Action {
     let mut action = action.clone();
+    let made_up = |ip: &IpAddr| told.is_some_and(|told| told.made_up.contains(ip));
     match &mut action {
+        Action::ApplyImport(object) if object.spec.ips.iter().any(made_up) => object.spec.ips.clear(),
         Action::ApplyService(object) => forget(&mut object.owners, &object.key, cluster),
         Action::ApplySlice(object) => forget(&mut object.owners, &object.key, cluster),
         _ => {}

@@ -9,8 +9,9 @@ use super::made::{NOT_YET, Ranges, object_uid, uid};
 use super::manifests::Manifests;
 use super::{Cluster, ObjectId};
 use crate::api;
-use crate::model::{ClusterId, Label, ServiceKey};
-use crate::reconcile::objects::{Family, Map, Meta, ServiceSpec, ServiceType, Time};
+use crate::model::{ClusterId, ImportKind, Label, ServiceKey};
+use crate::reconcile::naming;
+use crate::reconcile::objects::{Family, Map, Meta, Owner, OwnerKind, ServiceSpec, ServiceType, Time};
 use crate::reconcile::observed::Namespace;
 use crate::reconcile::world::Kind;
 use crate::source::folder::{FileError, FileProblem};
@@ -23,14 +24,15 @@ pub(super) fn cluster(id: &ClusterId, mut manifests: Manifests) -> Result<Cluste
     for (object, (_, observed)) in &mut manifests.objects {
         fill(id, object, observed);
     }
-    services(&ranges, &mut manifests.objects)?;
+    let made_up = services(&ranges, &mut manifests.objects)?;
+    outputs(&mut manifests.objects);
     let mut hints = Vec::new();
     let slices = slices(id, &ranges, &manifests, &mut hints);
     let mut objects: BTreeMap<_, _> = manifests.objects.into_iter().map(|(id, (_, object))| (id, object)).collect();
     for slice in slices {
         objects.entry(ObjectId::of(&slice)).or_insert(slice);
     }
-    Ok(Cluster { objects, ranges, hints, written: manifests.written })
+    Ok(Cluster { objects, ranges, hints, written: manifests.written, made_up })
 }
 
 /// A namespace is there when it, or anything in it, is; `default` always is.
@@ -69,7 +71,8 @@ fn fill(cluster: &ClusterId, id: &ObjectId, object: &mut Observed) {
     }
     meta.generation = meta.generation.max(1);
     // Nobody writes managed fields by hand: what is ours was written by us.
-    if meta.is_ours() {
+    let slice = meta.labels.get(api::LABEL_SLICE_MANAGED_BY).is_some_and(|by| **by == *api::MANAGED_BY);
+    if meta.is_ours() || slice {
         meta.owned_labels.extend(meta.labels.keys().cloned());
         meta.owned_annotations.extend(meta.annotations.keys().cloned());
     }
@@ -77,8 +80,10 @@ fn fill(cluster: &ClusterId, id: &ObjectId, object: &mut Observed) {
 
 type Objects = BTreeMap<ObjectId, (String, Observed)>;
 
-/// Defaults and addresses of Services: first those that say what they have, then the others.
-fn services(ranges: &Ranges, objects: &mut Objects) -> Result<(), FileError> {
+/// Defaults and addresses of Services: first those that say what they have, then the others. Returns the addresses that
+/// were made up.
+fn services(ranges: &Ranges, objects: &mut Objects) -> Result<BTreeSet<IpAddr>, FileError> {
+    let mut made_up = BTreeSet::new();
     let mut taken: HashSet<IpAddr> = HashSet::new();
     for (id, (place, object)) in &mut *objects {
         let Observed::Service(_, Some(service)) = object else { continue };
@@ -104,13 +109,57 @@ fn services(ranges: &Ranges, objects: &mut Objects) -> Result<(), FileError> {
             match ranges.service(family, &id.namespace, &id.name, &taken) {
                 Some(ip) => {
                     taken.insert(ip);
+                    made_up.insert(ip);
                     spec.ips.push(ip);
                 }
                 None => return Err(refused(place, id, format!("this cluster has no {family} address left for it"))),
             }
         }
     }
-    Ok(())
+    Ok(made_up)
+}
+
+/// What we wrote and somebody keeps in the folder: owners and clusterset IPs are known in the cluster alone, so that they
+/// are missing there is no difference.
+fn outputs(objects: &mut Objects) {
+    let mut owners: BTreeMap<ServiceKey, Owner> = BTreeMap::new();
+    let mut ips: BTreeMap<ServiceKey, Vec<IpAddr>> = BTreeMap::new();
+    for (_, object) in objects.values() {
+        match object {
+            Observed::Import(key, Some(import)) if import.meta.is_ours() => {
+                let uid = Some(import.meta.id.uid.clone());
+                let owner = Owner { kind: OwnerKind::Import, name: key.name.as_str().into(), uid };
+                owners.insert(key.clone(), owner);
+            }
+            Observed::Service(key, Some(service)) if service.meta.is_ours() => {
+                ips.insert(key.clone(), service.spec.ips.clone());
+            }
+            _ => {}
+        }
+    }
+    let owner = |meta: &mut Meta, namespace: &Label| {
+        let name = meta.labels.get(api::LABEL_SERVICE_NAME).and_then(|name| Label::new(name));
+        let owner = name.and_then(|name| owners.get(&ServiceKey { namespace: namespace.clone(), name }));
+        if meta.owners.is_empty() {
+            meta.owners.extend(owner.cloned());
+        }
+    };
+    for (_, object) in objects.values_mut() {
+        match object {
+            Observed::Service(key, Some(service)) if service.meta.is_ours() => owner(&mut service.meta, &key.namespace),
+            Observed::Slice(key, Some(slice)) if slice.is_ours() => owner(&mut slice.meta, &key.namespace),
+            Observed::Import(key, Some(import))
+                if import.meta.is_ours()
+                    && import.spec.ips.is_empty()
+                    && import.spec.kind == ImportKind::ClusterSetIp =>
+            {
+                let given = ips.get(&naming::derived_key(key)).into_iter().flatten();
+                let of = |family: &Family| given.clone().find(|ip| Family::of(**ip) == *family).copied();
+                import.spec.ips = import.spec.families.iter().filter_map(of).collect();
+            }
+            _ => {}
+        }
+    }
 }
 
 fn refused(place: &str, id: &ObjectId, what: String) -> FileError {
@@ -186,7 +235,8 @@ fn slices(cluster: &ClusterId, ranges: &Ranges, manifests: &Manifests, hints: &m
             of_namespace.iter().filter(|pod| selects(&spec.selector, &pod.pod.metadata.labels)).collect();
         if selected.is_empty() && manifests.objects.keys().any(|other| other.kind == Kind::Exports && other.same_name(id))
         {
-            hints.push(format!("{place}: no pod of this folder has the labels that Service {key} selects"));
+            let what = "is exported, but no pod in the cluster's folder has the labels that it selects";
+            hints.push(format!("{place}: Service {key} {what}; write its Pods or EndpointSlices"));
         }
         made.extend(
             endpoints::slices(key, spec, &selected).into_iter().map(|(key, slice)| Observed::Slice(key, Some(slice))),

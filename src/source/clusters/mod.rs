@@ -14,7 +14,8 @@ mod made;
 mod manifests;
 mod pods;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub struct Cluster {
     pub hints: Vec<String>,
     /// Its manifests as written, to see which changed: `Pod shop/web-0` and a hash.
     pub written: BTreeMap<String, u64>,
+    /// The addresses of Services that were made up.
+    pub made_up: BTreeSet<IpAddr>,
 }
 
 impl Cluster {

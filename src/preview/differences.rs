@@ -8,7 +8,7 @@ use super::describe;
 use crate::api;
 use crate::model::{ClusterId, ImportKind, ServiceKey};
 use crate::reconcile::conflicts::{Conflict, Property};
-use crate::reconcile::objects::{Condition, Endpoint, SlicePort, Status, Time};
+use crate::reconcile::objects::{Condition, Endpoint, ImportStatus, SlicePort, Status, Time};
 use crate::reconcile::observed::{Export, Import, Local, Service, Slice};
 use crate::reconcile::plan::Action;
 use crate::reconcile::{ServicePlan, Settings, World, naming, plan_service};
@@ -92,7 +92,9 @@ pub fn differences(
     }
     let mut lines = Vec::new();
     for (key, plans) in services {
-        let mut told = Told { key: &key, plans: &plans, telling, facts: Vec::new(), conflicts: Vec::new() };
+        // A folder that keeps what was written carries no statuses: that they are written is no news then.
+        let kept = planned && before.members().keys().any(|id| holding(before, id, &key).import().is_some());
+        let mut told = Told { key: &key, plans: &plans, telling, kept, facts: Vec::new(), conflicts: Vec::new() };
         let clusters: BTreeSet<_> = before.members().keys().chain(after.members().keys()).collect();
         for cluster in clusters.into_iter().filter(|id| only.is_none_or(|only| only == *id)) {
             let (was, is) = (holding(before, cluster, &key), holding(after, cluster, &key));
@@ -180,6 +182,8 @@ struct Told<'a> {
     key: &'a ServiceKey,
     plans: &'a [&'a ServicePlan],
     telling: Telling<'a>,
+    /// Statuses that are not known are taken for what they would be.
+    kept: bool,
     facts: Vec<Fact>,
     conflicts: Vec<(Sign, String)>,
 }
@@ -215,6 +219,7 @@ impl Told<'_> {
         let same = |a: &Condition, b: &Condition| (a.status, &a.reason, &a.message) == (b.status, &b.reason, &b.message);
         match (was, is) {
             (Some(was), Some(is)) if same(&was, &is) => {}
+            (None, Some(is)) if self.kept && before.is_some() && is.status == Status::True => {}
             (_, Some(is)) if is.status == Status::True => {
                 self.fact(0, Sign::New, ("exported by ".to_owned(), String::new()), cluster, String::new());
             }
@@ -321,7 +326,9 @@ impl Told<'_> {
         let invalid = after.export().is_some_and(|export| {
             find(&export.conditions, api::CONDITION_VALID).is_some_and(|valid| valid.status != Status::True)
         });
-        if let Some(is) = is.clone().filter(|_| says(&was) != says(&is) && !invalid) {
+        let known = was.is_some() || before.export().is_none() || !self.kept;
+        let news = says(&was) != says(&is) && !invalid;
+        if let Some(is) = is.clone().filter(|is| news && (known || is.status != Status::True)) {
             let sign = if is.status == Status::True { Sign::Changed } else { Sign::Wrong };
             let end = format!(" is {}: {}", is.reason, is.message);
             self.fact(6, sign, ("the ServiceExport in ".to_owned(), end), cluster, String::new());
@@ -401,8 +408,10 @@ fn import_differences(before: &Import, after: &Import) -> Vec<String> {
     differs("", describe::traffic(&was.traffic), describe::traffic(&is.traffic));
     differs("labels", describe::map(&before.meta.labels), describe::map(&after.meta.labels));
     differs("annotations", describe::map(&before.meta.annotations), describe::map(&after.meta.annotations));
-    let clusters = |import: &Import| describe::list(&import.status.clusters);
-    differs("exported by", clusters(before), clusters(after));
+    if before.status != ImportStatus::default() {
+        let clusters = |import: &Import| describe::list(&import.status.clusters);
+        differs("exported by", clusters(before), clusters(after));
+    }
     found.iter().map(|text| text.trim_start().to_owned()).collect()
 }
 

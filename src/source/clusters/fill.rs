@@ -25,7 +25,7 @@ pub(super) fn cluster(id: &ClusterId, mut manifests: Manifests) -> Result<Cluste
         fill(id, object, observed);
     }
     let made_up = services(&ranges, &mut manifests.objects)?;
-    outputs(&mut manifests.objects);
+    outputs(&mut manifests.objects, &made_up);
     let mut hints = Vec::new();
     let slices = slices(id, &ranges, &manifests, &mut hints);
     let mut objects: BTreeMap<_, _> = manifests.objects.into_iter().map(|(id, (_, object))| (id, object)).collect();
@@ -119,9 +119,9 @@ fn services(ranges: &Ranges, objects: &mut Objects) -> Result<BTreeSet<IpAddr>, 
     Ok(made_up)
 }
 
-/// What we wrote and somebody keeps in the folder: owners and clusterset IPs are known in the cluster alone, so that they
-/// are missing there is no difference.
-fn outputs(objects: &mut Objects) {
+/// What we wrote and somebody keeps in the folder: owners, and clusterset IPs that the folder does not know, are known in
+/// the cluster alone, so that they are missing is no difference.
+fn outputs(objects: &mut Objects, made_up: &BTreeSet<IpAddr>) {
     let mut owners: BTreeMap<ServiceKey, Owner> = BTreeMap::new();
     let mut ips: BTreeMap<ServiceKey, Vec<IpAddr>> = BTreeMap::new();
     for (_, object) in objects.values() {
@@ -132,7 +132,8 @@ fn outputs(objects: &mut Objects) {
                 owners.insert(key.clone(), owner);
             }
             Observed::Service(key, Some(service)) if service.meta.is_ours() => {
-                ips.insert(key.clone(), service.spec.ips.clone());
+                let made = service.spec.ips.iter().filter(|ip| made_up.contains(*ip));
+                ips.insert(key.clone(), made.copied().collect());
             }
             _ => {}
         }

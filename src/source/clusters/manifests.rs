@@ -107,7 +107,7 @@ impl Manifests {
             }
             let read = match member::observed(kind, &Value::Object(object).to_string()) {
                 Ok(read) => read,
-                Err(skipped) => return refuse(&skipped.what),
+                Err(skipped) => return refuse(&format!("{}; correct it there", skipped.what)),
             };
             return match check(&read) {
                 Ok(()) => {
@@ -119,7 +119,7 @@ impl Manifests {
         }
         let value = Value::Object(object);
         let done = match kind.kind.as_str() {
-            "Pod" => decode(value).map(|pod| {
+            "Pod" => decode::<Pod>(value).and_then(Pod::checked).map(|pod| {
                 self.pods.insert((namespace, name), pod);
             }),
             "Node" => decode(value).map(|node| {
@@ -155,7 +155,7 @@ impl Manifests {
 }
 
 fn decode<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|error| format!("does not decode: {error}"))
+    serde_json::from_value(value).map_err(|error| format!("does not decode: {error}; correct it"))
 }
 
 fn static_name(kind: &str) -> &'static str {

@@ -52,15 +52,18 @@ struct ContainerPort {
 pub(super) struct PodStatus {
     phase: Option<String>,
     #[serde(rename = "podIP")]
-    pod_ip: Option<IpAddr>,
+    pod_ip: Option<String>,
     #[serde(rename = "podIPs")]
     pod_ips: Vec<PodIp>,
     conditions: Vec<PodCondition>,
+    /// Both of the above, as addresses.
+    #[serde(skip)]
+    addresses: Vec<IpAddr>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 struct PodIp {
-    ip: IpAddr,
+    ip: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -71,6 +74,23 @@ struct PodCondition {
 }
 
 impl Pod {
+    /// With its addresses read.
+    pub(super) fn checked(mut self) -> Result<Self, String> {
+        if let Some(status) = &mut self.status {
+            let listed: Vec<_> = status.pod_ips.iter().map(|listed| &listed.ip).collect();
+            let (field, texts) = if listed.is_empty() {
+                ("podIP", status.pod_ip.iter().filter(|text| !text.is_empty()).collect())
+            } else {
+                ("podIPs", listed)
+            };
+            let read = |text: &String| {
+                text.parse().map_err(|_| format!("status.{field}: {text:?} is no IP address; give one, or none"))
+            };
+            status.addresses = texts.into_iter().map(read).collect::<Result<_, _>>()?;
+        }
+        Ok(self)
+    }
+
     /// Whether its containers have ended for good: then it is no endpoint any more.
     pub(super) fn is_over(&self) -> bool {
         let phase = self.status.as_ref().and_then(|status| status.phase.as_deref());
@@ -91,11 +111,7 @@ impl Pod {
 
     /// The addresses that it says it has.
     pub(super) fn addresses(&self) -> Vec<IpAddr> {
-        let Some(status) = &self.status else { return Vec::new() };
-        if status.pod_ips.is_empty() {
-            return status.pod_ip.into_iter().collect();
-        }
-        status.pod_ips.iter().map(|ip| ip.ip).collect()
+        self.status.as_ref().map(|status| status.addresses.clone()).unwrap_or_default()
     }
 
     /// The number of a container's port by name.

@@ -95,7 +95,9 @@ impl Convert {
                 if !self.takes(&key.namespace) {
                     return None;
                 }
-                (key, Err(skip(SkipReason::Unreadable, undecodable(json, &error))))
+                let what = undecodable(json, &error);
+                let what = format!("{what}; until it is mended its last readable state is served");
+                (key, Err(skip(SkipReason::Unreadable, what)))
             }
         };
         Some(change.unwrap_or_else(|skipped| Change::Unreadable {
@@ -159,7 +161,7 @@ fn undecodable(json: &str, error: &serde_json::Error) -> String {
         None => Vec::new(),
     };
     let before: String = before.into_iter().rev().collect();
-    format!("does not decode: {text}, behind {before:?}; until it is mended its last readable state is served")
+    format!("does not decode: {text}, behind {before:?}")
 }
 
 /// `text` in quotes, escaped and bounded: what others write into objects also lands in our logs.

@@ -2,15 +2,19 @@
 //!
 //! Where it has drifted, the README as it should be is written beside the build's output, and the message says where.
 
+mod clusters;
 mod product;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clusters::Folder;
 
 use namesake::config::{KEYS, Section, Shape};
 use namesake::metrics::{Metric, TABLE};
-use product::{Namesake, binary, root};
+use product::{Namesake, PATIENCE, binary, root};
 use testbed::Bed;
 
 fn readme() -> String {
@@ -96,7 +100,7 @@ fn what_the_readme_names_is_there() {
     for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')']) {
         if let Some(flag) = word.strip_prefix("--").filter(|flag| flag.starts_with(|c: char| c.is_ascii_lowercase())) {
             let known = KEYS.iter().any(|spec| spec.flag() == word);
-            let of_others = ["release", "server", "config", "corefile"];
+            let of_others = ["release", "server", "config", "corefile", "view", "without", "cluster", "fail-on-conflict"];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }
         if word.starts_with("namesake_") || word.starts_with("coredns_") {
@@ -123,8 +127,20 @@ async fn every_console_block_prints_what_stands_there() {
     let mut out = String::new();
     let mut lines = readme().lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
     let mut commands = 0;
+    let mut sandbox: Option<Sandbox> = None;
     while let Some(line) = lines.next() {
         out.push_str(&format!("{line}\n"));
+        if line.starts_with("## ") {
+            sandbox = None;
+        }
+        if let Some(sandbox) = sandbox.as_mut().filter(|_| line == "```text") {
+            let printed: Vec<String> = lines.by_ref().take_while(|line| line != "```").collect();
+            let now = sandbox.next().await;
+            now.iter().for_each(|line| out.push_str(&format!("{line}\n")));
+            out.push_str("```\n");
+            commands += usize::from(now == printed);
+            continue;
+        }
         if line != "```console" {
             continue;
         }
@@ -135,7 +151,17 @@ async fn every_console_block_prints_what_stands_there() {
         for (i, &start) in starts.iter().enumerate() {
             let end = starts.get(i + 1).copied().unwrap_or(block.len());
             let (command, printed) = (&block[start], &block[start + 1..end]);
-            let now = run(&server, command.trim_start_matches("$ "));
+            let command_line = command.trim_start_matches("$ ");
+            let now = if command_line == "namesake sandbox config/sandbox" {
+                let started = Sandbox::start(&bed).await;
+                let printed = started.begin.clone();
+                sandbox = Some(started);
+                printed
+            } else if let Some(sandbox) = &sandbox {
+                run(&sandbox.server, &sandbox.here(command_line))
+            } else {
+                run(&server, command_line)
+            };
             let kept = if same(printed, &now) { printed } else { &now };
             out.push_str(&format!("{command}\n"));
             kept.iter().for_each(|line| out.push_str(&format!("{line}\n")));
@@ -145,6 +171,47 @@ async fn every_console_block_prints_what_stands_there() {
     }
     assert!(commands >= 10, "{commands} commands");
     must_be("console", &out);
+}
+
+/// The sandbox of the README, on a copy of its folder: the README's commands edit it.
+struct Sandbox {
+    server: Namesake,
+    folder: Folder,
+    /// What it printed until it was ready.
+    begin: Vec<String>,
+    seen: usize,
+}
+
+impl Sandbox {
+    async fn start(bed: &Bed) -> Self {
+        let folder = Folder::example();
+        let server = Namesake::sandbox(bed, folder.path(), &[]).await.unwrap();
+        let mut sandbox = Self { server, folder, begin: Vec::new(), seen: 0 };
+        sandbox.begin = sandbox.next().await;
+        sandbox
+    }
+
+    /// A command of the README, on the copy.
+    fn here(&self, command: &str) -> String {
+        command.replace("config/sandbox", &self.folder.path().to_string_lossy())
+    }
+
+    /// What it prints next, as soon as it prints no more.
+    async fn next(&mut self) -> Vec<String> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut last = Vec::new();
+        loop {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let log = self.server.process.log().unwrap().replace(&*self.folder.path().to_string_lossy(), "config/sandbox");
+            let lines: Vec<_> = printed(&self.server, &log).split_off(self.seen);
+            if !lines.is_empty() && lines == last {
+                self.seen += lines.len();
+                return lines;
+            }
+            last = lines;
+            assert!(Instant::now() < deadline, "the sandbox prints nothing");
+        }
+    }
 }
 
 /// What a command of the README prints, with our server in the place of the README's.
@@ -167,7 +234,13 @@ fn run(server: &Namesake, command: &str) -> Vec<String> {
         assert!(out.status.success() && errors.is_empty(), "{command}: {} {errors}", out.status);
         String::from_utf8(out.stdout).unwrap()
     };
-    let out = here.iter().fold(out, |out, (port, theirs)| out.replace(port, theirs));
+    printed(server, &out)
+}
+
+/// Lines with the README's ports, without what only tests bring about.
+fn printed(server: &Namesake, out: &str) -> Vec<String> {
+    let here = [(server.dns.port().to_string(), "1053"), (server.admin.port().to_string(), "8053")];
+    let out = here.iter().fold(out.to_owned(), |out, (port, theirs)| out.replace(port, theirs));
     // The bed's mark in the environment, and our own asking for /ready too early.
     let ours = |line: &&str| !line.contains("NAMESAKE_TESTBED") && !line.contains("Plugins not ready");
     let mut lines: Vec<String> = out.lines().filter(ours).map(|line| line.trim_end().to_owned()).collect();

@@ -50,14 +50,28 @@ impl Folder {
 
     /// Changes one text of a file for another, which has to be there.
     pub fn replace(&self, file: &str, from: &str, to: &str) {
-        let text = fs::read_to_string(self.0.path().join(file)).unwrap();
-        assert!(text.contains(from), "{file} has no {from:?}");
-        self.write(file, &text.replace(from, to));
+        self.replace_all(file, &[(from, to)]);
+    }
+
+    /// The same for several at once.
+    pub fn replace_all(&self, file: &str, changes: &[(&str, &str)]) {
+        let mut text = fs::read_to_string(self.0.path().join(file)).unwrap();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{file} has no {from:?}");
+            text = text.replace(from, to);
+        }
+        self.write(file, &text);
     }
 
     pub fn remove(&self, file: &str) {
         let path = self.0.path().join(file);
-        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+        if !path.is_dir() || file.is_empty() {
+            return if file.is_empty() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() };
+        }
+        // At once, so that nobody sees half of it.
+        let beside = self.0.path().join(format!(".{file}"));
+        fs::rename(path, &beside).unwrap();
+        fs::remove_dir_all(beside).unwrap();
     }
 
     /// Runs `namesake plan` on it.

@@ -35,11 +35,22 @@ pub struct Namesake {
 impl Namesake {
     /// Starts it; `args` say where imports come from, and more. Does not wait.
     pub fn start(bed: &Bed, args: &[&str]) -> Result<Self> {
+        Self::run(bed, "dns", args)
+    }
+
+    /// Starts `namesake sandbox` on a folder of clusters and waits until it is ready.
+    pub async fn sandbox(bed: &Bed, dir: &Path, args: &[&str]) -> Result<Self> {
+        let server = Self::run(bed, "sandbox", &[&[&*dir.to_string_lossy()], args].concat())?;
+        server.wait_ready().await;
+        Ok(server)
+    }
+
+    fn run(bed: &Bed, command: &str, args: &[&str]) -> Result<Self> {
         let (dns, admin) = (bed.port()?, bed.port()?);
         let [dns, admin] = [dns, admin].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let process = bed
             .process(&format!("namesake-{}", dns.port()), binary())
-            .arg("dns")
+            .arg(command)
             .args(args)
             .args([format!("--listen={dns}"), format!("--admin={admin}")])
             .spawn()?;

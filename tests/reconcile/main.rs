@@ -7,4 +7,5 @@ mod example;
 mod fields;
 mod ports;
 mod set;
+mod slices;
 mod who;

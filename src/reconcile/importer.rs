@@ -69,7 +69,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
             let named = since + settings.unreachable.grace;
             let importing = if now < named { Importing::Pending } else { Importing::Unreachable };
             let part = context.merged.is_some() && !member.leaving;
-            return Outcome::only(part.then_some(importing), Some(named).filter(|t| *t > now));
+            return Outcome::only(part.then_some(importing), Some(named).filter(|t| part && *t > now));
         }
     }
     let local = member.local(key);

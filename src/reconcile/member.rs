@@ -66,6 +66,11 @@ impl Member {
         self.services.iter()
     }
 
+    /// Every slice that it holds, whosever it is.
+    pub fn slice_keys(&self) -> impl Iterator<Item = &SliceKey> {
+        self.slices.keys()
+    }
+
     /// The derived Service of `key`, ours or not.
     #[must_use]
     pub fn derived(&self, derived_key: &ServiceKey) -> Option<&Service> {

@@ -3,8 +3,11 @@
 //!
 //! What API servers fill in is made up, the same for the same names on every run: uids, versions, cluster IPs.
 
+mod addresses;
+
 use std::collections::{BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use addresses::Addresses;
 
 use super::objects::{
     Condition, Family, Identity, ImportStatus, Map, Meta, Owner, OwnerKind, ServiceSpec, ServiceType, Time,
@@ -28,8 +31,7 @@ pub struct Simulation {
     /// What the members hold. Users' objects are told to it directly.
     pub world: World,
     made: u64,
-    /// Which Service was given an address; it is free again when that Service does not have it any more.
-    addresses: HashMap<(ClusterId, IpAddr), ServiceKey>,
+    addresses: Addresses,
 }
 
 /// Why a write was refused, as an API server would.
@@ -65,7 +67,7 @@ impl Simulation {
     pub fn reserve(&mut self, cluster: &ClusterId, key: &ServiceKey) {
         let ips = self.local(cluster, key).and_then(|local| local.service.as_ref()).map(|s| s.spec.ips.clone());
         for ip in ips.unwrap_or_default() {
-            self.addresses.insert((cluster.clone(), ip), key.clone());
+            self.addresses.hold(cluster, key, ip);
         }
     }
 
@@ -256,7 +258,7 @@ impl Simulation {
                 let asked = std::mem::take(&mut spec.ips);
                 for family in families {
                     let wish = asked.iter().copied().find(|ip| Family::of(*ip) == family);
-                    spec.ips.push(self.address(cluster, &key, family, wish));
+                    spec.ips.push(self.addresses.give(&self.world, cluster, &key, family, wish));
                 }
                 spec.families = spec.ips.iter().map(|ip| Family::of(*ip)).collect();
             }
@@ -345,30 +347,6 @@ impl Simulation {
     fn families(&self, cluster: &ClusterId) -> Vec<Family> {
         let known = self.world.members().get(cluster).and_then(|member| member.features.families.clone());
         known.unwrap_or_else(|| vec![Family::V4])
-    }
-
-    /// A cluster IP: the wished one if it is free, else one that follows from the names.
-    fn address(&mut self, cluster: &ClusterId, key: &ServiceKey, family: Family, wish: Option<IpAddr>) -> IpAddr {
-        let text = format!("{cluster}/{key}");
-        let seed = text.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-        let nth = |n: u32| {
-            let [_, a, b, c] = seed.wrapping_add(n).to_be_bytes();
-            match family {
-                Family::V4 => IpAddr::V4(Ipv4Addr::new(10, 96 | (a & 15), b, c)),
-                Family::V6 => {
-                    IpAddr::V6(Ipv6Addr::new(0xfd00, 0x96, 0, 0, 0, 0, u16::from(a & 15), u16::from_be_bytes([b, c])))
-                }
-            }
-        };
-        let candidates = wish.into_iter().chain((0..1 << 20).map(nth));
-        let free = |ip: &IpAddr| {
-            let holder = self.addresses.get(&(cluster.clone(), *ip));
-            let service = holder.and_then(|holder| self.local(cluster, holder)?.service.as_ref());
-            service.is_none_or(|service| !service.spec.ips.contains(ip))
-        };
-        let given = candidates.into_iter().find(free).unwrap_or_else(|| nth(0));
-        self.addresses.insert((cluster.clone(), given), key.clone());
-        given
     }
 }
 

@@ -100,7 +100,8 @@ fn what_the_readme_names_is_there() {
     for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')']) {
         if let Some(flag) = word.strip_prefix("--").filter(|flag| flag.starts_with(|c: char| c.is_ascii_lowercase())) {
             let known = KEYS.iter().any(|spec| spec.flag() == word);
-            let of_others = ["release", "server", "config", "corefile", "view", "without", "cluster", "fail-on-conflict"];
+            let of_others =
+                ["release", "server", "config", "corefile", "view", "without", "cluster", "fail-on-conflict"];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }
         if word.starts_with("namesake_") || word.starts_with("coredns_") {
@@ -202,7 +203,8 @@ impl Sandbox {
         let mut last = Vec::new();
         loop {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            let log = self.server.process.log().unwrap().replace(&*self.folder.path().to_string_lossy(), "config/sandbox");
+            let log =
+                self.server.process.log().unwrap().replace(&*self.folder.path().to_string_lossy(), "config/sandbox");
             let lines: Vec<_> = printed(&self.server, &log).split_off(self.seen);
             if !lines.is_empty() && lines == last {
                 self.seen += lines.len();

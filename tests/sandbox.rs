@@ -88,7 +88,8 @@ async fn the_loyalty_story_is_told_as_it_happens() {
     let ready = format!("DNS on {}", sandbox.server.dns);
     let begin = sandbox.printed().join("\n");
     assert!(begin.contains(&ready), "{begin}");
-    let begin: String = begin.lines().filter(|line| !line.starts_with("[INFO]")).map(|line| format!("{line}\n")).collect();
+    let begin: String =
+        begin.lines().filter(|line| !line.starts_with("[INFO]")).map(|line| format!("{line}\n")).collect();
     let mut told = begin;
 
     // berlin, which runs nothing, asks; the address is berlin's own.
@@ -124,7 +125,8 @@ async fn the_loyalty_story_is_told_as_it_happens() {
 async fn a_headless_service_follows_its_pods() {
     let unready = |pod: &str| pod.replace("status:", "status:\n  conditions: [{type: Ready, status: \"False\"}]");
     let (one, two) = (pod("db", "db-0", "10.1.0.1"), pod("db", "db-1", "10.1.0.2"));
-    let named = |pod: &str, name: &str| pod.replace("status:", &format!("spec: {{hostname: {name}, subdomain: db}}\nstatus:"));
+    let named =
+        |pod: &str, name: &str| pod.replace("status:", &format!("spec: {{hostname: {name}, subdomain: db}}\nstatus:"));
     let (one, two) = (named(&one, "db-0"), named(&two, "db-1"));
     let service = exported("db", &format!("{PORTS}\nclusterIP: None"), "");
     let sandbox = Running::new(Folder::new(&[("east/db.yaml", &format!("{service}{one}{two}"))]), &[]).await;
@@ -171,7 +173,10 @@ async fn a_broken_edit_keeps_what_was_good_and_the_next_good_one_heals_it() {
 #[tokio::test]
 async fn an_edit_without_consequences_says_so() {
     let mut sandbox = Running::new(Folder::example(), &[]).await;
-    sandbox.folder.write("paris/more.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: own}\nspec: {ports: [{port: 80}]}\n");
+    sandbox.folder.write(
+        "paris/more.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: own}\nspec: {ports: [{port: 80}]}\n",
+    );
     assert_eq!(
         sandbox.until("nothing changes").await,
         "# paris: Service default/own is new\nnothing changes for the clusterset\n"
@@ -180,7 +185,9 @@ async fn an_edit_without_consequences_says_so() {
 
 #[tokio::test]
 async fn every_cluster_has_addresses_of_its_own_and_the_view_chooses() {
-    let folder = || Folder::new(&[("east/web.yaml", &exported("web", PORTS, "")), ("west/web.yaml", &exported("web", PORTS, ""))]);
+    let folder = || {
+        Folder::new(&[("east/web.yaml", &exported("web", PORTS, "")), ("west/web.yaml", &exported("web", PORTS, ""))])
+    };
     let east = Running::new(folder(), &[]).await;
     let west = Running::new(folder(), &["--view", "west"]).await;
     let name = "web.shop.svc.clusterset.local";
@@ -222,7 +229,12 @@ fn what_keeps_it_from_starting_is_said_with_a_remedy() {
     folder.write("loyalty.yaml", "");
     assert_eq!(
         refused(&[dir]),
-        (1, format!("namesake: {dir}/loyalty.yaml: this file is in no cluster: move it into the sub-folder of its cluster\n"))
+        (
+            1,
+            format!(
+                "namesake: {dir}/loyalty.yaml: this file is in no cluster: move it into the sub-folder of its cluster\n"
+            )
+        )
     );
     assert_eq!(
         refused(&["/nonexistent"]),

@@ -82,7 +82,10 @@ pub(super) fn command(args: &Args) -> Exit {
         let id = ClusterId::new(name).filter(|id| set.world().members().contains_key(id));
         id.map(Some).ok_or_else(|| {
             let known = set.world().members().keys().map(ClusterId::as_str).collect::<Vec<_>>().join(", ");
-            complain(&format_args!("{flag} {name}: there is no such cluster in {}; there are {known}", args.dir.display()));
+            complain(&format_args!(
+                "{flag} {name}: there is no such cluster in {}; there are {known}",
+                args.dir.display()
+            ));
             Exit::Usage
         })
     };
@@ -103,7 +106,9 @@ fn plan(mut set: Clusterset, args: &Args, without: Option<&ClusterId>, only: Opt
     let Settled { plans, .. } = match set.settle(now) {
         Ok(settled) => settled,
         Err(error) => {
-            complain(&format_args!("a simulated API server refuses a write: {error}; please report this with the folder"));
+            complain(&format_args!(
+                "a simulated API server refuses a write: {error}; please report this with the folder"
+            ));
             return Exit::Failure;
         }
     };
@@ -144,10 +149,8 @@ fn text(lines: &[Line], plans: &[ServicePlan], only: Option<&ClusterId>, conflic
     let Sum { created, changed, deleted } = sum(plans, only);
     match (created, changed, deleted) {
         (0, 0, 0) => text.push_str("no objects to write; "),
-        _ => text.push_str(&format!(
-            "{} to create, {changed} to change, {deleted} to delete; ",
-            plural(created, "object")
-        )),
+        _ => text
+            .push_str(&format!("{} to create, {changed} to change, {deleted} to delete; ", plural(created, "object"))),
     }
     let conflicts = if conflicts == 0 { "no conflicts".to_owned() } else { plural(conflicts, "conflict") };
     text.push_str(&format!("{conflicts}\n"));

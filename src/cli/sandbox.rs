@@ -111,8 +111,14 @@ pub(super) fn command(args: &Args) -> Exit {
     };
     let sandbox = Sandbox::open(&args.dir, args.view.as_deref(), Settings::default(), Box::new(io::stdout()));
     let ended = match sandbox {
-        Ok(sandbox) => serve::run_sandbox(settings, sandbox).map_err(|error| complain(&error)),
-        Err(error) => Err(complain(&error)),
+        Ok(sandbox) => serve::run_sandbox(settings, sandbox).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
     };
-    if ended.is_ok() { Exit::Ok } else { Exit::Failure }
+    match ended {
+        Ok(()) => Exit::Ok,
+        Err(error) => {
+            complain(&error);
+            Exit::Failure
+        }
+    }
 }

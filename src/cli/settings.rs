@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::{
-    ConfigError, FILE_VARIABLE, Given, KEYS, Key, Machine, Place, Raw, Section, Settings, Shape, Source, unknown_variables,
+    ConfigError, FILE_VARIABLE, Given, KEYS, Key, Machine, Place, Raw, Section, Settings, Shape, Source,
+    unknown_variables,
 };
 
 /// The flags of these sections, and `--config`.

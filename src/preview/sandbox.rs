@@ -90,7 +90,7 @@ impl Sandbox {
         sandbox.introduce(&clusters);
         sandbox.hints(&Clusters::default(), &clusters);
         sandbox.set.tell(clusters);
-        sandbox.settle(World::default())?;
+        sandbox.settle(&World::default())?;
         Ok(sandbox)
     }
 
@@ -123,7 +123,7 @@ impl Sandbox {
                         Some(clusters) if clusters != *self.set.told() => send = self.edited(clusters),
                         _ if self.again.is_some_and(|at| now() >= at) => {
                             let before = self.set.world().clone();
-                            send = self.carry_on(before);
+                            send = self.carry_on(&before);
                         }
                         _ => {}
                     }
@@ -151,7 +151,7 @@ impl Sandbox {
         let before = self.set.world().clone();
         let viewed = self.set.cluster(self.view.as_ref()).cloned();
         self.set.tell(clusters);
-        let done = self.carry_on(before);
+        let done = self.carry_on(&before);
         let view = self.set.cluster(self.view.as_ref()).cloned();
         if viewed != view {
             self.print(&match &view {
@@ -162,7 +162,7 @@ impl Sandbox {
         done
     }
 
-    fn carry_on(&mut self, before: World) -> bool {
+    fn carry_on(&mut self, before: &World) -> bool {
         match self.settle(before) {
             Ok(()) => true,
             Err(error) => {
@@ -173,12 +173,12 @@ impl Sandbox {
     }
 
     /// Carries out what follows from what was told, and tells it in words.
-    fn settle(&mut self, before: World) -> Result<(), SandboxError> {
+    fn settle(&mut self, before: &World) -> Result<(), SandboxError> {
         let now = now();
         let Settled { plans, again } = self.set.settle(now)?;
         self.again = again;
         let after = self.set.world();
-        let lines = differences(&before, after, &plans, Telling::Done, self.set.settings(), now);
+        let lines = differences(before, after, &plans, Telling::Done, self.set.settings(), now);
         let quiet = lines.is_empty();
         for line in lines {
             self.print(&line.to_string());

@@ -25,11 +25,7 @@ pub struct YamlError {
 ///
 /// # Errors
 /// Where an object can't be written as YAML, which is a fault of ours.
-pub fn documents(
-    plans: &[ServicePlan],
-    told: &Clusters,
-    only: Option<&ClusterId>,
-) -> Result<String, YamlError> {
+pub fn documents(plans: &[ServicePlan], told: &Clusters, only: Option<&ClusterId>) -> Result<String, YamlError> {
     let mut changes: Vec<&Change> = plans.iter().flat_map(|plan| &plan.plan.changes).collect();
     changes.retain(|change| only.is_none_or(|only| *only == change.cluster));
     // Stable: the order of the plans stays within a cluster.
@@ -40,8 +36,10 @@ pub fn documents(
             let cluster = &change.cluster;
             let action = without_made_up(&change.action, cluster, told.0.get(cluster));
             let Some(object) = objects::object(&action, api::VERSIONS[0]) else { continue };
-            let yaml = serde_saphyr::to_string(&object).map_err(|error| {
-                YamlError { object: name(&change.action), cluster: cluster.clone(), why: error.to_string() }
+            let yaml = serde_saphyr::to_string(&object).map_err(|error| YamlError {
+                object: name(&change.action),
+                cluster: cluster.clone(),
+                why: error.to_string(),
             })?;
             out.push_str(&format!("---\n# cluster: {cluster}\n{}\n", yaml.trim_end()));
         }

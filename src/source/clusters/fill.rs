@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use super::endpoints::{self, CONTROLLER, RunningPod};
 use super::made::{NOT_YET, Ranges, object_uid, uid};
 use super::manifests::Manifests;
+use super::pods::Pod;
 use super::{Cluster, ObjectId};
 use crate::api;
 use crate::model::{ClusterId, ImportKind, Label, ServiceKey};
@@ -40,8 +41,7 @@ fn namespaces(manifests: &mut Manifests) {
     let of_objects = manifests.objects.keys().map(|id| id.namespace.to_string());
     let of_pods = manifests.pods.keys().map(|(namespace, _)| namespace.clone());
     let of_workloads = manifests.workloads.iter().map(|workload| workload.namespace.clone());
-    let names: BTreeSet<String> =
-        of_objects.chain(of_pods).chain(of_workloads).chain(["default".to_owned()]).collect();
+    let names: BTreeSet<String> = of_objects.chain(of_pods).chain(of_workloads).chain(["default".to_owned()]).collect();
     for name in names {
         let Some(label) = Label::new(&name) else { continue };
         let id = ObjectId { kind: Kind::Namespaces, namespace: "".into(), name: name.as_str().into() };
@@ -234,7 +234,8 @@ fn slices(cluster: &ClusterId, ranges: &Ranges, manifests: &Manifests, hints: &m
         let of_namespace = pods.get(&*id.namespace).map(Vec::as_slice).unwrap_or_default();
         let selected: Vec<_> =
             of_namespace.iter().filter(|pod| selects(&spec.selector, &pod.pod.metadata.labels)).collect();
-        if selected.is_empty() && manifests.objects.keys().any(|other| other.kind == Kind::Exports && other.same_name(id))
+        if selected.is_empty()
+            && manifests.objects.keys().any(|other| other.kind == Kind::Exports && other.same_name(id))
         {
             let what = "is exported, but no pod in the cluster's folder has the labels that it selects";
             hints.push(format!("{place}: Service {key} {what}; write its Pods or EndpointSlices"));
@@ -268,7 +269,7 @@ fn running(cluster: &ClusterId, ranges: &Ranges, manifests: &Manifests) -> BTree
             pods.entry((workload.namespace.clone(), name)).or_insert(pod);
         }
     }
-    let mut taken: HashSet<IpAddr> = pods.values().flat_map(|pod| pod.addresses()).collect();
+    let mut taken: HashSet<IpAddr> = pods.values().flat_map(Pod::addresses).collect();
     let mut running: BTreeMap<String, Vec<RunningPod>> = BTreeMap::new();
     for ((namespace, name), pod) in pods {
         if pod.is_over() {

@@ -111,13 +111,16 @@ impl ApiKind {
     }
 }
 
+/// Takes an object in.
+pub(in crate::source) type Take<'a> = dyn FnMut(Place<'_>, &ApiKind, Map<String, Value>) -> Result<(), FileError> + 'a;
+
 /// Gives `take` every object of `text` that is `known` by group and kind, also those in lists, and returns how many
 /// others there are.
 pub(in crate::source) fn each_object(
     file: &str,
     text: &str,
     known: &dyn Fn(&str, &str) -> bool,
-    take: &mut dyn FnMut(Place<'_>, &ApiKind, Map<String, Value>) -> Result<(), FileError>,
+    take: &mut Take<'_>,
 ) -> Result<usize, FileError> {
     let mut walk = Walk { known, take, ignored: 0 };
     for (line, document) in documents(file, text)? {
@@ -128,7 +131,7 @@ pub(in crate::source) fn each_object(
 
 struct Walk<'a> {
     known: &'a dyn Fn(&str, &str) -> bool,
-    take: &'a mut dyn FnMut(Place<'_>, &ApiKind, Map<String, Value>) -> Result<(), FileError>,
+    take: &'a mut Take<'a>,
     ignored: usize,
 }
 

@@ -3,14 +3,19 @@
 #![allow(dead_code, reason = "the support of these tests is more than each of them uses")]
 
 mod cases;
+mod cases_clusters;
 mod corrections;
 mod deletion;
 mod derived;
 mod example;
 mod fields;
+mod generate;
 mod outage;
 mod ports;
+mod precedence;
+mod properties;
 mod set;
 mod slices;
 mod status;
+mod values;
 mod who;

@@ -1,6 +1,6 @@
 //! The clusters of a folder, simulated: told what the folder says, they do what plans say.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use crate::model::ClusterId;
@@ -9,7 +9,7 @@ use crate::reconcile::observed::{Export, Reach};
 use crate::reconcile::plan::{Action, Plan};
 use crate::reconcile::simulate::{Refused, Simulation};
 use crate::reconcile::world::Kind;
-use crate::reconcile::{ServicePlan, Settings, World, plan_all};
+use crate::reconcile::{ServicePlan, Settings, World, naming, plan_all};
 use crate::source::clusters::{Cluster, Clusters};
 use crate::source::member::Observed;
 
@@ -40,6 +40,12 @@ impl Clusterset {
     pub fn new(settings: Settings) -> Self {
         let mut world = World::new(settings.auto_export.clone());
         world.set_members_listed(true);
+        Self { simulation: Simulation::new(world), told: Clusters::default(), settings }
+    }
+
+    /// Clusters that were observed elsewhere.
+    #[must_use]
+    pub fn of(world: World, settings: Settings) -> Self {
         Self { simulation: Simulation::new(world), told: Clusters::default(), settings }
     }
 
@@ -100,6 +106,7 @@ impl Clusterset {
     /// Where a simulated API server refuses a write, which is a fault of ours.
     pub fn settle(&mut self, now: Time) -> Result<Settled, Refused> {
         let mut plans = Vec::new();
+        let mut taken = self.taken();
         for _ in 0..MOST_ROUNDS {
             let round: Vec<_> = plan_all(self.world(), &self.settings, now).collect();
             let again = round.iter().filter_map(|plan| plan.plan.again).min();
@@ -108,7 +115,7 @@ impl Clusterset {
                 return Ok(Settled { plans, again });
             }
             for mut plan in round {
-                self.wish_for_addresses(&mut plan.plan);
+                self.wish_for_addresses(&mut plan.plan, &mut taken);
                 self.simulation.apply(&plan.plan, now)?;
                 plans.push(plan);
             }
@@ -117,22 +124,38 @@ impl Clusterset {
     }
 
     /// Has a derived Service that is made ask for an address of its cluster's range.
-    fn wish_for_addresses(&self, plan: &mut Plan) {
+    fn wish_for_addresses(&self, plan: &mut Plan, taken: &mut HashMap<ClusterId, HashSet<IpAddr>>) {
         for change in &mut plan.changes {
             let Some(cluster) = self.told.0.get(&change.cluster) else { continue };
             let Action::ApplyService(object) = &mut change.action else { continue };
             if object.existing.is_some() || object.spec.headless {
                 continue;
             }
-            let taken = addresses(cluster);
+            let taken = taken.entry(change.cluster.clone()).or_default();
             for family in cluster.ranges.families() {
                 if object.spec.ips.iter().any(|ip| Family::of(*ip) == family) {
                     continue;
                 }
                 let namespace = object.key.namespace.as_str();
-                object.spec.ips.extend(cluster.ranges.service(family, namespace, object.name.as_str(), &taken));
+                let ip = cluster.ranges.service(family, namespace, object.name.as_str(), taken);
+                taken.extend(ip);
+                object.spec.ips.extend(ip);
             }
         }
+    }
+
+    /// The addresses of every cluster's Services: those that were told, and those derived.
+    fn taken(&self) -> HashMap<ClusterId, HashSet<IpAddr>> {
+        let derived: Vec<_> = self.world().keys().map(|key| naming::derived_key(&key)).collect();
+        let of_cluster = |(id, cluster): (&ClusterId, &Cluster)| {
+            let mut taken = addresses(cluster);
+            if let Some(member) = self.world().members().get(id) {
+                let services = derived.iter().filter_map(|key| member.derived(key));
+                taken.extend(services.flat_map(|service| &service.spec.ips));
+            }
+            (id.clone(), taken)
+        };
+        self.told.0.iter().map(of_cluster).collect()
     }
 
     /// The cluster of that id, or else the first by name.

@@ -1,6 +1,8 @@
 //! The files in `deploy/`: the manifests fit the program and a real API server, and the stub blocks work with a real
 //! CoreDNS in front of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 mod product;
 
 use std::collections::BTreeMap;

@@ -245,10 +245,10 @@ async fn a_broken_edit_keeps_the_last_good_state_says_so_once_and_heals() {
         )
         .await;
     // Stays as it is over several looks, and is counted once.
-    let errors = running.health.status(Resource::Imports).errors;
+    let errors = running.health.status(Resource::Imports).errors();
     let quiet = running.applied.quiet_for(Duration::from_millis(800)).await;
     assert!(quiet, "a broken edit sent updates");
-    assert_eq!(running.health.status(Resource::Imports).errors, errors);
+    assert_eq!(running.health.status(Resource::Imports).errors(), errors);
     assert_eq!(running.applied.imports(), ["shop/web"]);
     fs::write(&file, format!("{WEB}---\n{DB}")).unwrap();
     running.until(|a| a.imports() == ["shop/db", "shop/web"]).await;

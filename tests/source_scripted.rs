@@ -2,54 +2,35 @@
 
 #[path = "support/applied.rs"]
 mod applied;
+#[path = "support/following.rs"]
+mod following;
 #[path = "support/scripted.rs"]
 mod scripted;
 
-use std::sync::{Arc, Mutex};
+use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
 use applied::Applied;
 use axum::http::StatusCode;
+use following::Following;
 use namesake::model::Resource;
-use namesake::source::kube::{Access, KubeSource, Observer};
-use namesake::source::{Convert, Health, QUEUE, Trouble, WatchPhase};
+use namesake::source::{Trouble, WatchPhase};
 use scripted::{Crd, Prank, Scripted};
 use serde_json::json;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
-/// The requests that an observer heard of.
-#[derive(Debug, Default)]
-struct Heard(Mutex<Vec<(String, String, String, String)>>);
-
-impl Observer for Heard {
-    fn request(&self, method: &str, host: &str, code: &str, seconds: f64, verb: &str) {
-        assert!(seconds >= 0.0);
-        self.0.lock().unwrap().push((method.to_owned(), host.to_owned(), code.to_owned(), verb.to_owned()));
-    }
-}
-
-/// A source that follows a scripted API server.
-struct Following {
-    applied: Applied,
-    health: Arc<Health>,
-    heard: Arc<Heard>,
+/// A source on a scripted server, with the kubeconfig it uses.
+struct Watching {
+    following: Following,
     folder: TempDir,
-    cancel: CancellationToken,
-    task: tokio::task::JoinHandle<()>,
 }
 
-impl Following {
+impl Watching {
     async fn of(port: u16, watch_seconds: u64) -> Self {
         let folder = TempDir::new().unwrap();
         write_kubeconfig(&folder, port, "first");
-        let access = Access::Kubeconfig { file: folder.path().join("kubeconfig"), context: None };
-        let heard = Arc::new(Heard::default());
-        let source = KubeSource::new(access, Convert::default(), heard.clone()).await.unwrap();
-        let (sender, receiver) = tokio::sync::mpsc::channel(QUEUE);
-        let (health, cancel) = (Arc::new(Health::new(true)), CancellationToken::new());
-        let task = tokio::spawn(source.watch_seconds(watch_seconds).run(sender, health.clone(), cancel.clone()));
-        Self { applied: Applied::new(receiver), health, heard, folder, cancel, task }
+        let following = Following::with(&folder.path().join("kubeconfig"), watch_seconds).await;
+        Self { following, folder }
     }
 
     async fn start(server: &Scripted) -> Self {
@@ -58,50 +39,24 @@ impl Following {
 
     /// Follows a server until both lists are in and both watches run.
     async fn live(server: &Scripted) -> Self {
-        let mut following = Self::start(server).await;
-        following.until(Applied::synced).await;
-        following.until_live().await;
-        following
+        let mut watching = Self::start(server).await;
+        watching.until(Applied::synced).await;
+        watching.until_live().await;
+        watching
     }
+}
 
-    async fn until(&mut self, right: impl Fn(&Applied) -> bool) {
-        self.applied.until(right).await;
+impl Deref for Watching {
+    type Target = Following;
+
+    fn deref(&self) -> &Following {
+        &self.following
     }
+}
 
-    /// Takes updates until `right`, which need not have to do with them.
-    async fn poll(&mut self, what: &str, right: impl Fn(&Self) -> bool) {
-        let end = Instant::now() + Duration::from_secs(20);
-        while !right(self) {
-            assert!(Instant::now() < end, "never: {what}; {:?} {:?}", self.health, self.applied);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            self.applied.drain();
-        }
-    }
-
-    fn phase(&self, resource: Resource) -> WatchPhase {
-        self.health.status(resource).phase
-    }
-
-    async fn until_live(&mut self) {
-        self.poll("both are live", |f| Resource::ALL.iter().all(|r| f.phase(*r) == WatchPhase::Live)).await;
-    }
-
-    async fn until_trouble(&mut self, resource: Resource, reason: &str) -> Trouble {
-        let is = |phase| matches!(phase, WatchPhase::Down(trouble) if trouble.reason() == reason);
-        self.poll(reason, |f| is(f.phase(resource))).await;
-        match self.phase(resource) {
-            WatchPhase::Down(trouble) => trouble,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Lets time pass while updates are taken.
-    async fn pass(&mut self, time: Duration) {
-        let end = Instant::now() + time;
-        while Instant::now() < end {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            self.applied.drain();
-        }
+impl DerefMut for Watching {
+    fn deref_mut(&mut self) -> &mut Following {
+        &mut self.following
     }
 }
 
@@ -123,7 +78,7 @@ async fn lists_and_then_follows_both_resources() {
     let server = Scripted::start().await;
     server.import("web", "10.1.0.1");
     server.slice("web-east", "web", "10.0.0.1");
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     assert_eq!((following.applied.imports(), following.applied.slices()), (vec!["shop/web"], vec!["shop/web-east"]));
     server.import("db", "10.1.0.2");
     server.slice("web-east", "web", "10.0.0.9");
@@ -138,14 +93,14 @@ async fn lists_and_then_follows_both_resources() {
     assert!(slices[0].contains("labelSelector=multicluster.kubernetes.io%2Fservice-name"), "{slices:?}");
     assert!(server.queries("watch", "endpointslices")[0].contains("labelSelector="));
     following.cancel.cancel();
-    following.task.await.unwrap();
+    following.following.task.await.unwrap();
 }
 
 #[tokio::test]
 async fn every_request_is_observed() {
     let server = Scripted::start().await;
     server.change(|s| s.forbidden = vec![("list", Resource::Slices)]);
-    let mut following = Following::start(&server).await;
+    let mut following = Watching::start(&server).await;
     following.until_trouble(Resource::Slices, "forbidden").await;
     following.poll("imports are live", |f| f.phase(Resource::Imports) == WatchPhase::Live).await;
     let heard = following.heard.0.lock().unwrap().clone();
@@ -163,7 +118,7 @@ async fn dns_l10_wch_01_what_was_deleted_during_an_outage_is_gone_after_it() {
     server.import("old", "10.1.0.2");
     server.slice("web-east", "web", "10.0.0.1");
     server.slice("web-west", "web", "10.0.0.2");
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     server.change(|s| s.down = true);
     following.until_trouble(Resource::Imports, "unreachable").await;
     following.until_trouble(Resource::Slices, "unreachable").await;
@@ -188,7 +143,7 @@ async fn an_api_server_that_is_not_there_yet_is_waited_for() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut following = Following::of(address.port(), 50).await;
+    let mut following = Watching::of(address.port(), 50).await;
     let trouble = following.until_trouble(Resource::Imports, "unreachable").await;
     assert!(trouble.to_string().contains("refused"), "{trouble}");
     assert!(!following.health.synced());
@@ -203,7 +158,7 @@ async fn wch_02_a_watch_that_falls_silent_is_left_and_the_next_brings_what_was_m
     let server = Scripted::start().await;
     server.change(|s| drop(s.pranks.insert("serviceimports", vec![Prank::Silent])));
     // Watches of a second, so silence ends 5 s after it.
-    let mut following = Following::of(server.port, 1).await;
+    let mut following = Watching::of(server.port, 1).await;
     following.until(Applied::synced).await;
     following.poll("the silent watch began", |_| server.count("watch", "serviceimports") == 1).await;
     server.import("web", "10.1.0.1");
@@ -219,7 +174,7 @@ async fn dns_l11_wch_03_410_in_both_forms_leads_to_one_list_at_once() {
         let server = Scripted::start().await;
         server.import("web", "10.1.0.1");
         server.change(|s| drop(s.pranks.insert("serviceimports", vec![prank])));
-        let mut following = Following::start(&server).await;
+        let mut following = Watching::start(&server).await;
         following.until(|a| a.ended(Resource::Imports) == 2).await;
         following.until_live().await;
         server.import("db", "10.1.0.2");
@@ -234,7 +189,7 @@ async fn wch_03_410_for_ever_is_no_hot_loop_and_keeps_what_is_served() {
     let server = Scripted::start().await;
     server.import("web", "10.1.0.1");
     server.change(|s| drop(s.pranks.insert("serviceimports", vec![Prank::GoneStatus; 1000])));
-    let mut following = Following::start(&server).await;
+    let mut following = Watching::start(&server).await;
     following.until(Applied::synced).await;
     following.pass(Duration::from_secs(3)).await;
     let lists = server.count("list", "serviceimports");
@@ -249,17 +204,17 @@ async fn wch_03_410_for_ever_is_no_hot_loop_and_keeps_what_is_served() {
 async fn an_error_event_of_another_kind_leads_to_a_list_too() {
     let server = Scripted::start().await;
     server.change(|s| drop(s.pranks.insert("endpointslices", vec![Prank::ErrorEvent])));
-    let mut following = Following::start(&server).await;
+    let mut following = Watching::start(&server).await;
     following.until(|a| a.ended(Resource::Slices) == 2).await;
     following.until_live().await;
-    assert_eq!(following.health.status(Resource::Slices).errors, 1);
+    assert_eq!(following.health.status(Resource::Slices).errors(), 1);
 }
 
 #[tokio::test]
 async fn watches_that_end_at_once_are_no_hot_loop() {
     let server = Scripted::start().await;
     server.change(|s| drop(s.pranks.insert("endpointslices", vec![Prank::EndsAtOnce; 1000])));
-    let mut following = Following::start(&server).await;
+    let mut following = Watching::start(&server).await;
     following.until(Applied::synced).await;
     following.pass(Duration::from_secs(3)).await;
     let watches = server.count("watch", "endpointslices");
@@ -273,7 +228,7 @@ async fn wch_04_all_pages_are_in_before_the_list_is_complete() {
     for i in 0..1201 {
         server.import(&format!("s{i:04}"), "10.1.0.1");
     }
-    let mut following = Following::start(&server).await;
+    let mut following = Watching::start(&server).await;
     following.until(|a| a.ended(Resource::Imports) == 1).await;
     assert_eq!(following.applied.imports().len(), 1201);
     assert_eq!(server.count("list", "serviceimports"), 3);
@@ -287,7 +242,7 @@ async fn wch_04_an_expired_page_token_starts_the_list_again() {
             server.import(&format!("s{i:04}"), "10.1.0.1");
         }
         server.change(|s| s.expiring = expiring);
-        let mut following = Following::start(&server).await;
+        let mut following = Watching::start(&server).await;
         following.until(|a| a.ended(Resource::Imports) == 1).await;
         assert_eq!(following.applied.imports().len(), 1201);
         assert_eq!(following.applied.begun(Resource::Imports), expiring + 1);
@@ -301,7 +256,7 @@ async fn wch_05_a_renewed_token_is_taken_up_without_a_restart() {
     let server = Scripted::start().await;
     server.change(|s| s.token = Some("first".to_owned()));
     server.import("web", "10.1.0.1");
-    let mut following = Following::of(server.port, 1).await;
+    let mut following = Watching::of(server.port, 1).await;
     following.until(Applied::synced).await;
     following.until_live().await;
     server.change(|s| s.token = Some("second".to_owned()));
@@ -320,12 +275,25 @@ async fn wch_05_a_renewed_token_is_taken_up_without_a_restart() {
 }
 
 #[tokio::test]
+async fn a_kubeconfig_that_leads_elsewhere_is_followed_with_a_new_list() {
+    let (old, new) = (Scripted::start().await, Scripted::start().await);
+    old.import("old", "10.1.0.1");
+    new.import("new", "10.1.0.2");
+    let mut following = Watching::of(old.port, 1).await;
+    following.until(|a| a.synced() && a.imports() == ["shop/old"]).await;
+    write_kubeconfig(&following.folder, new.port, "first");
+    following.until(|a| a.imports() == ["shop/new"]).await;
+    following.until_live().await;
+    assert_eq!(new.count("list", "serviceimports"), 1);
+}
+
+#[tokio::test]
 async fn wch_06_a_discovery_that_fails_says_nothing_about_the_crd() {
     let server = Scripted::start().await;
     server.import("web", "10.1.0.1");
     for code in [503, 500, 429] {
         server.change(|s| s.discovery = StatusCode::from_u16(code).unwrap());
-        let mut following = Following::start(&server).await;
+        let mut following = Watching::start(&server).await;
         let trouble = following.until_trouble(Resource::Imports, "unreachable").await;
         assert!(trouble.to_string().contains(&code.to_string()), "{trouble}");
         assert_eq!(following.applied.ended(Resource::Imports), 0);
@@ -341,7 +309,7 @@ async fn dns_l7_wch_06_wch_07_a_missing_crd_is_named_and_taken_up_when_it_appear
     {
         let server = Scripted::start().await;
         server.change(|s| s.crd = Crd::Missing);
-        let mut following = Following::start(&server).await;
+        let mut following = Watching::start(&server).await;
         let trouble = following.until_trouble(Resource::Imports, "crd_missing").await;
         assert_eq!(trouble, Trouble::CrdMissing { crd: "serviceimports.multicluster.x-k8s.io" });
         // The other resource goes on alone, and nothing counts as synced.
@@ -360,7 +328,7 @@ async fn dns_l7_wch_06_wch_07_a_missing_crd_is_named_and_taken_up_when_it_appear
 async fn a_missing_crd_is_asked_for_ever_more_seldom() {
     let server = Scripted::start().await;
     server.change(|s| s.crd = Crd::Missing);
-    let mut following = Following::start(&server).await;
+    let mut following = Watching::start(&server).await;
     following.pass(Duration::from_secs(4)).await;
     // Two versions a time; pauses of 100, 200, 400, 800, 1600 ms and so on, less jitter.
     let asked = server.count("get", "discovery");
@@ -380,7 +348,7 @@ async fn dns_l8_wch_09_a_missing_permission_is_named_and_taken_up_when_granted()
         server.import("web", "10.1.0.1");
         server.slice("web-east", "web", "10.0.0.1");
         server.change(|s| s.forbidden = vec![(verb, resource)]);
-        let mut following = Following::start(&server).await;
+        let mut following = Watching::start(&server).await;
         match following.until_trouble(resource, "forbidden").await {
             Trouble::Forbidden { verb: named, resource: full, message } => {
                 assert_eq!((named, full.as_str()), (verb, plural));
@@ -404,7 +372,7 @@ async fn dns_l17_a_crd_deleted_while_serving_empties_nothing_and_is_taken_up_aga
     let server = Scripted::start().await;
     server.import("web", "10.1.0.1");
     server.import("db", "10.1.0.2");
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     server.delete_crd();
     let trouble = following.until_trouble(Resource::Imports, "crd_missing").await;
     assert!(trouble.to_string().contains("serviceimports.multicluster.x-k8s.io"), "{trouble}");
@@ -424,7 +392,7 @@ async fn dns_l17_a_crd_deleted_while_serving_empties_nothing_and_is_taken_up_aga
 async fn dns_l17_a_list_of_a_crd_that_is_going_is_not_swept_by() {
     let server = Scripted::start().await;
     server.import("web", "10.1.0.1");
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     // The watch breaks, and the objects are gone before the next list.
     server.change(|s| s.down = true);
     following.until_trouble(Resource::Imports, "unreachable").await;
@@ -444,7 +412,7 @@ async fn deletes_wait_while_discovery_fails_and_pass_when_it_answers() {
     for i in 0..50 {
         server.import(&format!("s{i}"), "10.1.0.1");
     }
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     let asked = server.count("get", "discovery");
     server.change(|s| s.discovery = StatusCode::SERVICE_UNAVAILABLE);
     for i in 0..49 {
@@ -468,7 +436,7 @@ async fn a_version_that_is_no_longer_served_is_left_for_one_that_is() {
     let server = Scripted::start().await;
     server.change(|s| s.crd = Crd::Only("v1alpha1"));
     server.import("web", "10.1.0.1");
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     // As when a CRD is replaced: its watches are cut.
     server.change(|s| s.down = true);
     server.change(|s| {
@@ -481,13 +449,32 @@ async fn a_version_that_is_no_longer_served_is_left_for_one_that_is() {
 }
 
 #[tokio::test]
+async fn the_preferred_version_is_taken_up_when_the_crd_gets_it() {
+    let server = Scripted::start().await;
+    server.change(|s| s.crd = Crd::Only("v1alpha1"));
+    server.import("web", "10.1.0.1");
+    let mut following = Watching::live(&server).await;
+    following.poll("the watch runs", |_| server.count("watch", "serviceimports") == 1).await;
+    // The API server ends the watches of a CRD that is changed.
+    server.change(|s| {
+        s.crd = Crd::Both;
+        s.cut += 1;
+    });
+    following.until(|a| a.ended(Resource::Imports) == 2).await;
+    following.until_live().await;
+    let lists = server.queries("list", "serviceimports");
+    assert!(lists[0].contains("/v1alpha1/") && lists[1].contains("/v1beta1/"), "{lists:?}");
+    assert_eq!(following.health.status(Resource::Imports).errors(), 0, "a cut watch alone is no trouble");
+}
+
+#[tokio::test]
 async fn one_object_that_does_not_decode_hides_no_other() {
     let server = Scripted::start().await;
     server.import("a", "10.1.0.1");
     server.put("serviceimports", "b", json!({"spec": {"type": 7}}));
     server.put("serviceimports", "c", json!({"spec": null}));
     server.import("z", "10.1.0.2");
-    let mut following = Following::live(&server).await;
+    let mut following = Watching::live(&server).await;
     assert_eq!(following.applied.imports(), ["shop/a", "shop/c", "shop/z"]);
     assert_eq!(following.applied.unreadable(), ["shop/b"]);
     // The same through the watch: what was readable stays.
@@ -502,7 +489,7 @@ async fn one_object_that_does_not_decode_hides_no_other() {
 async fn bookmarks_keep_a_quiet_watch_fresh_and_move_it_on() {
     let server = Scripted::start().await;
     server.change(|s| s.bookmarks = Duration::from_millis(200));
-    let mut following = Following::of(server.port, 2).await;
+    let mut following = Watching::of(server.port, 2).await;
     following.until(Applied::synced).await;
     // Others write: the version moves on, without an event for the imports.
     for i in 0..5 {
@@ -519,7 +506,8 @@ async fn bookmarks_keep_a_quiet_watch_fresh_and_move_it_on() {
 #[tokio::test]
 async fn a_closed_feed_ends_the_source() {
     let server = Scripted::start().await;
-    let following = Following::start(&server).await;
+    let following = Watching::start(&server).await;
+    let following = following.following;
     drop(following.applied);
     tokio::time::timeout(Duration::from_secs(10), following.task).await.unwrap().unwrap();
 }

@@ -216,6 +216,7 @@ fn state(counts: &(dyn Fn() -> State + Send + Sync), health: &Health) -> State {
             resource: resource.plural(),
             up: status.phase == WatchPhase::Live,
             age: status.quiet_for,
+            errors: status.troubles.into_iter().collect(),
         }
     };
     State { synced: health.synced(), watches: health.needed().into_iter().map(watch).collect(), ..counts() }

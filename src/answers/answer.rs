@@ -65,10 +65,13 @@ pub mod rcode {
 /// The largest reply over UDP to a client that states no size (RFC 1035 §4.2.1).
 pub const UDP_PLAIN: u16 = 512;
 
+/// Room for any reply without records: header, the longest question, a negative SOA, OPT with an extended error.
+pub const MIN_OUT: usize = HEADER + 255 + 4 + 54 + 17;
+
 /// Answers a query of the common shape without allocating.
 ///
 /// `out` should hold 65535 bytes for TCP and `bufsize` for UDP; a shorter one is a smaller limit, and one of less
-/// than 512 is not used at all.
+/// than [`MIN_OUT`] is not used at all.
 #[must_use]
 #[inline]
 pub fn answer(
@@ -81,7 +84,7 @@ pub fn answer(
     let Shape::Common(query) = Shape::of(message) else { return Answered::NotMine };
     let options = store.options();
     let nsid = query.opt.is_some_and(|opt| opt.nsid) && options.nsid.is_some();
-    if nsid || out.len() < usize::from(UDP_PLAIN) {
+    if nsid || out.len() < MIN_OUT {
         return Answered::NotMine;
     }
     let question = HEADER..HEADER + query.name.len() + 4;

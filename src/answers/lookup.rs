@@ -89,7 +89,8 @@ pub fn lookup<R>(store: &Store, name: &QueryName, qtype: u16, then: impl FnOnce(
                 Some(family) if options.nameserver.iter().any(|ip| family_of(ip) == family) => {
                     Verdict::Data(zone, Data::NsAddresses(family))
                 }
-                _ => single(zone, qtype, rrtype::ANY, Data::Hinfo),
+                None if qtype == rrtype::ANY && !options.nameserver.is_empty() => Verdict::Data(zone, Data::Hinfo),
+                _ => Verdict::NoData(zone),
             });
         }
         _ => {}
@@ -124,28 +125,33 @@ fn records<'a>(
     target: &'a [u8],
     qtype: u16,
 ) -> Verdict<'a> {
-    if qtype == rrtype::ANY && node != Node::Empty {
-        return Verdict::Data(zone, Data::Hinfo);
+    // Of a name that holds nothing (yet) ANY says so, like any other type; it is no lie there (RFC 8482 §4.2).
+    if qtype == rrtype::ANY {
+        let held = [rrtype::A, rrtype::AAAA, rrtype::SRV];
+        let held = held.into_iter().filter_map(|held| node.clone().data(service, target, held)).any(|d| !d.is_empty());
+        return if held { Verdict::Data(zone, Data::Hinfo) } else { Verdict::NoData(zone) };
     }
-    let data = match (node, qtype) {
-        (Node::Service, rrtype::SRV) => Data::Srv { service, scope: Scope::All, filter: PortFilter::Any, target },
-        (Node::Port(filter, scope), rrtype::SRV) => Data::Srv { service, scope, filter, target },
-        (Node::Host(run), rrtype::SRV) => {
-            Data::Srv { service, scope: Scope::Part(run), filter: PortFilter::Any, target }
-        }
-        (Node::Service, _) => match family(qtype) {
-            Some(family) => Data::Addresses { service, scope: Scope::All, family },
-            None => return Verdict::NoData(zone),
-        },
-        (Node::Host(run) | Node::Cluster(run), _) => match family(qtype) {
-            Some(family) => Data::Addresses { service, scope: Scope::Part(run), family },
-            None => return Verdict::NoData(zone),
-        },
-        (Node::Port(..) | Node::Empty, _) => return Verdict::NoData(zone),
-    };
-    if data.is_empty() { Verdict::NoData(zone) } else { Verdict::Data(zone, data) }
+    match node.data(service, target, qtype) {
+        Some(data) if !data.is_empty() => Verdict::Data(zone, data),
+        _ => Verdict::NoData(zone),
+    }
 }
 
+impl<'a> Node<'a> {
+    /// The records of a type at this name, if it can have any of that type.
+    fn data(self, service: &'a ServiceAnswers, target: &'a [u8], qtype: u16) -> Option<Data<'a>> {
+        let addresses = |scope| Some(Data::Addresses { service, scope, family: family(qtype)? });
+        let srv = |scope, filter| Some(Data::Srv { service, scope, filter, target });
+        match (self, qtype) {
+            (Node::Service, rrtype::SRV) => srv(Scope::All, PortFilter::Any),
+            (Node::Port(filter, scope), rrtype::SRV) => srv(scope, filter),
+            (Node::Host(run), rrtype::SRV) => srv(Scope::Part(run), PortFilter::Any),
+            (Node::Service, _) => addresses(Scope::All),
+            (Node::Host(run) | Node::Cluster(run), _) => addresses(Scope::Part(run)),
+            (Node::Port(..) | Node::Empty, _) => None,
+        }
+    }
+}
 impl Data<'_> {
     /// Whether there is no record of this kind.
     fn is_empty(&self) -> bool {

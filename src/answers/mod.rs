@@ -28,7 +28,7 @@ mod text;
 mod wire;
 mod zone;
 
-pub use answer::{Answered, Reply, Transport, UDP_PLAIN, answer, is_transfer, limit, rcode};
+pub use answer::{Answered, MIN_OUT, Reply, Transport, UDP_PLAIN, answer, is_transfer, limit, rcode};
 pub use build::{Built, build};
 pub use edns::Ede;
 pub use explain::explain;

@@ -21,7 +21,7 @@ pub struct Record {
     pub rdata: Rdata,
 }
 
-/// The types that the zone holds. Names are on the wire, in lower case.
+/// The types that the zone holds. Names are on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Rdata {
     /// A or AAAA
@@ -77,9 +77,9 @@ pub fn records(store: &Store, zone: &Zone, question: &[u8], data: &Data<'_>, rng
     };
     let mut found = Records::default();
     match data {
-        Data::Soa => found.answers.push(Record { ttl: options.ttl.min(300), ..soa(store, zone, question) }),
+        Data::Soa => found.answers.push(Record { ttl: options.ttl.min(300), ..soa(store, question) }),
         Data::Ns => {
-            let target = below(zone, &["ns", "dns"]);
+            let target = below(&["ns", "dns"], zone_as_asked(zone, question));
             found.additional = nameserver(None, &target);
             found.answers.push(at_question(options.ttl, Rdata::Ns(target)));
         }
@@ -115,24 +115,28 @@ pub fn records(store: &Store, zone: &Zone, question: &[u8], data: &Data<'_>, rng
 /// The SOA of a negative answer (RFC 2308 §3), owned by the zone as `question` spells it.
 #[must_use]
 pub fn negative_soa(store: &Store, zone: &Zone, question: &[u8]) -> Record {
-    let owner = question.get(question.len().saturating_sub(zone.wire().len())..).unwrap_or_default();
-    soa(store, zone, owner)
+    soa(store, zone_as_asked(zone, question))
 }
 
-fn soa(store: &Store, zone: &Zone, owner: &[u8]) -> Record {
+/// The zone's name as the end of `question` spells it: the zone's own names follow the case they are asked in.
+fn zone_as_asked<'q>(zone: &Zone, question: &'q [u8]) -> &'q [u8] {
+    question.get(question.len().saturating_sub(zone.wire().len())..).unwrap_or_default()
+}
+
+fn soa(store: &Store, zone: &[u8]) -> Record {
     let rdata = Rdata::Soa {
-        mname: below(zone, &["ns", "dns"]),
-        rname: below(zone, &["hostmaster"]),
+        mname: below(&["ns", "dns"], zone),
+        rname: below(&["hostmaster"], zone),
         serial: store.serial().get(),
         minimum: store.options().negttl,
     };
-    Record { owner: owner.to_vec(), ttl: store.options().negttl, rdata }
+    Record { owner: zone.to_vec(), ttl: store.options().negttl, rdata }
 }
 
 /// A name of the zone's own.
-fn below(zone: &Zone, labels: &[&str]) -> Vec<u8> {
+fn below(labels: &[&str], zone: &[u8]) -> Vec<u8> {
     let own = labels.iter().flat_map(|l| std::iter::once(l.len() as u8).chain(l.bytes()));
-    own.chain(zone.wire().iter().copied()).collect()
+    own.chain(zone.iter().copied()).collect()
 }
 
 fn addresses(service: &ServiceAnswers, scope: &Scope, family: Family) -> Vec<IpAddr> {

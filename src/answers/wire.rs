@@ -312,8 +312,11 @@ impl Writer<'_> {
         let start = if part.len() > 1 { rng.usize(part.clone()) } else { part.start };
         let first = self.len;
         let mut written = Written::default();
-        let mut hosts = 0;
-        for run in endpoints.hosts(part.clone(), start).take(most) {
+        let (mut hosts, mut served) = (0, 0);
+        for run in endpoints.hosts(part.clone(), start) {
+            if served == most {
+                break;
+            }
             let Some(member) = endpoints.packed.get(run.start) else { break };
             let name = [endpoints.host(member), endpoints.cluster(member), target];
             let (before, answers) = (self.len, written.answers);
@@ -331,6 +334,7 @@ impl Writer<'_> {
                 return written;
             }
             hosts += 1;
+            served += usize::from(written.answers > answers); // one without such a port is no endpoint of this answer
         }
         // The same walk again: each host's first target stands where its first record was written.
         let mut at = first;
@@ -344,16 +348,17 @@ impl Writer<'_> {
             });
             at += ports * (18 + name.iter().map(|part| part.len()).sum::<usize>());
             if ports > 0 {
-                match self.glue(endpoints, run, target_at, name, options.ttl) {
-                    Some(records) => written.additional += records,
-                    None => break,
+                let (records, whole) = self.glue(endpoints, run, target_at, name, options.ttl);
+                written.additional += records;
+                if !whole {
+                    break;
                 }
             }
         }
         written
     }
 
-    /// The addresses of one host, whole RRsets only; `None` where one did not fit.
+    /// The addresses of one host, whole RRsets only: how many records, and whether all fitted.
     fn glue(
         &mut self,
         endpoints: &Endpoints,
@@ -361,8 +366,8 @@ impl Writer<'_> {
         target_at: usize,
         name: [&[u8]; 3],
         ttl: u32,
-    ) -> Option<u16> {
-        let members = endpoints.packed.get(run)?;
+    ) -> (u16, bool) {
+        let members = endpoints.packed.get(run).unwrap_or_default();
         let mut count = 0;
         for family in [Family::V4, Family::V6] {
             let before = self.len;
@@ -378,13 +383,13 @@ impl Writer<'_> {
                 }
                 if !self.glue_record(target_at, name, family, ttl, address) {
                     self.len = before;
-                    return None;
+                    return (count, false);
                 }
                 records += 1;
             }
             count += records;
         }
-        Some(count)
+        (count, true)
     }
 
     /// One address whose owner is an SRV target: a pointer to it, or written out where it lies too far back for one

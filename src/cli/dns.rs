@@ -60,7 +60,7 @@ impl clap::Args for Args {
 
 /// Checks the settings and runs the server.
 pub(super) fn command(args: &Args) -> ExitCode {
-    match args.flags.settings() {
+    match args.flags.settings(None) {
         Ok(settings) => match serve::run(settings) {
             Ok(()) => Exit::Ok.into(),
             Err(error) => {

@@ -1,13 +1,13 @@
 //! The settings of [`KEYS`] as flags, and the three layers put together.
 
+use std::net::{Ipv6Addr, UdpSocket};
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches};
 
-use crate::config::{ConfigError, Given, KEYS, Place, Raw, Section, Settings, Shape};
-
-/// The variable that names the settings file.
-const FILE_VARIABLE: &str = "NAMESAKE_CONFIG";
+use crate::config::{
+    ConfigError, FILE_VARIABLE, Given, KEYS, Machine, Place, Raw, Section, Settings, Shape, Source, unknown_variables,
+};
 
 /// The flags of these sections, and `--config`.
 pub(super) fn augment(command: clap::Command, sections: &[Section]) -> clap::Command {
@@ -80,20 +80,30 @@ impl Flags {
         Ok(raw)
     }
 
-    /// The settings of all layers.
-    pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
-        Settings::check(&self.layers()?, in_pod(), &host())
+    /// The settings of all layers. Outside pods, `source` is where imports come from when nobody says.
+    pub(super) fn settings(&self, source: Option<Source>) -> Result<Settings, ConfigError> {
+        let mut machine = machine();
+        machine.source = machine.source.or(source);
+        let mut settings = Settings::check(&self.layers()?, &machine)?;
+        // `vars` would panic at a name that is no UTF-8; ours are.
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        settings.warnings.extend(unknown_variables(names));
+        Ok(settings)
+    }
+}
+
+/// What can be seen of the machine.
+fn machine() -> Machine {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    Machine {
+        source: in_pod().then_some(Source::InCluster),
+        ipv6: UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok(),
+        host: if name.is_empty() { "namesake".to_owned() } else { name.to_owned() },
     }
 }
 
 /// Whether this is a pod's process: Kubernetes gives every container this variable.
-pub(super) fn in_pod() -> bool {
+fn in_pod() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
-}
-
-/// The machine's name, as the kernel has it.
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    if name.is_empty() { "namesake".to_owned() } else { name.to_owned() }
 }

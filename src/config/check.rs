@@ -1,29 +1,31 @@
 //! From what was typed to what it means: every check, and nothing but checks.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
 
 use super::duration;
 use super::error::{ConfigError, Problem};
 use super::keys::{Key, Shape};
 use super::parse::{self, Refusal};
 use super::raw::{Given, Place, Raw, resolve, split};
-use super::settings::{Admin, Bind, Log, LogFormat, Settings, Source, TcpLimits};
+use super::settings::{Admin, Log, Machine, Settings, Source, TcpLimits};
 use crate::answers::{Chaos, EmptyHeadless, EndpointNames, EndpointPolicy, Options};
+use crate::telemetry::LogFormat;
 
 impl Settings {
-    /// Checks everything that was typed. `in_pod` says whether this process runs in a pod, and so has a cluster
-    /// without being told; `host` is the machine's name.
+    /// Checks everything that was typed.
     ///
     /// # Errors
     ///
     /// Every problem that was found.
-    pub fn check(raw: &Raw, in_pod: bool, host: &str) -> Result<Self, ConfigError> {
-        let mut check = Checker { raw, problems: Vec::new() };
-        let source = check.source(in_pod.then_some(Source::InCluster));
-        let settings = check.settings(source.clone().unwrap_or(Source::InCluster), host);
+    pub fn check(raw: &Raw, machine: &Machine) -> Result<Self, ConfigError> {
+        let mut check = Checker { raw, machine, problems: Vec::new() };
+        let source = check.source();
+        let settings = check.settings(source.clone().unwrap_or(Source::InCluster));
         if source.is_none() && check.problems.is_empty() {
             check.problems.push(Problem {
                 place: "no source".to_owned(),
@@ -37,16 +39,17 @@ impl Settings {
 
 struct Checker<'a> {
     raw: &'a Raw,
+    machine: &'a Machine,
     problems: Vec<Problem>,
 }
 
 impl Checker<'_> {
-    fn settings(&mut self, source: Source, host: &str) -> Settings {
-        let listen = self.binds(Key::Listen, 53);
+    fn settings(&mut self, source: Source) -> Settings {
+        let listen = self.listen();
         if listen.is_empty() && self.problems.is_empty() {
             self.refuse(Key::Listen, "", ("no address".to_owned(), "give one, such as :53".to_owned()));
         }
-        let answers = self.answers(&listen, host);
+        let answers = self.answers(&listen);
         Settings {
             warnings: warnings(&answers),
             source,
@@ -59,7 +62,6 @@ impl Checker<'_> {
             tcp: TcpLimits {
                 connections: self.count(Key::TcpConnections, 1, 1_000_000),
                 per_client: self.count(Key::TcpConnectionsPerClient, 1, 1_000_000),
-                pipeline: self.count(Key::TcpPipeline, 1, 4096),
                 read: self.wait(Key::TcpRead),
                 write: self.wait(Key::TcpWrite),
                 idle: self.wait(Key::TcpIdle),
@@ -77,7 +79,7 @@ impl Checker<'_> {
         }
     }
 
-    fn answers(&mut self, listen: &[Bind], host: &str) -> Options {
+    fn answers(&mut self, listen: &[SocketAddr]) -> Options {
         let ttl = self.number(Key::Ttl, 0, 3600, "seconds") as u32;
         let nsid = self.maybe(Key::Nsid, |text| match text.len() {
             1..=128 => Ok(Some(text.to_owned())),
@@ -110,7 +112,7 @@ impl Checker<'_> {
             nameserver: self.nameserver(listen),
             chaos: self
                 .maybe(Key::Chaos, |text| parse::txt(text).map(Some))
-                .map(|version| Chaos { version, hostname: nsid.clone().unwrap_or_else(|| host.to_owned()) }),
+                .map(|version| Chaos { version, hostname: nsid.clone().unwrap_or_else(|| self.machine.host.clone()) }),
             nsid: nsid.map(String::into_bytes),
         }
     }
@@ -132,18 +134,18 @@ impl Checker<'_> {
 
     /// What was given; else the listen addresses that are no wildcard, those that others reach before loopback
     /// (`dns.md` A2).
-    fn nameserver(&mut self, listen: &[Bind]) -> Vec<IpAddr> {
+    fn nameserver(&mut self, listen: &[SocketAddr]) -> Vec<IpAddr> {
         if self.raw.get(Key::Nameserver).is_some() {
             return self.many(Key::Nameserver, |text| parse::nameserver(text).map(|ip| vec![ip]));
         }
         let mut seen = HashSet::new();
-        let specific = listen.iter().map(|bind| bind.address.ip()).filter(|ip| !ip.is_unspecified());
+        let specific = listen.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
         let specific: Vec<_> = specific.filter(|ip| seen.insert(*ip)).collect();
         let reachable: Vec<_> = specific.iter().copied().filter(|ip| !ip.is_loopback()).collect();
         if reachable.is_empty() { specific } else { reachable }
     }
 
-    fn source(&mut self, default: Option<Source>) -> Option<Source> {
+    fn source(&mut self) -> Option<Source> {
         let folder = self.raw.get(Key::From);
         let kube = [Key::Kubeconfig, Key::Context].map(|key| self.raw.get(key));
         let layer = |given: Option<&Given>| given.map_or(0, |given| given.place.layer());
@@ -160,7 +162,7 @@ impl Checker<'_> {
             }
         }
         match kube {
-            [None, None] => default,
+            [None, None] => self.machine.source.clone(),
             [kubeconfig, context] => Some(Source::Kube {
                 kubeconfig: kubeconfig.map(|given| resolve(&given.place, &given.to_string())),
                 context: context.map(ToString::to_string),
@@ -169,29 +171,42 @@ impl Checker<'_> {
     }
 
     fn admin(&mut self) -> Admin {
-        let explain = self.binds(Key::Admin, 8053);
-        let mut moved = |key, port| {
-            if self.raw.get(key).is_some() { self.binds(key, port) } else { explain.clone() }
+        let (raw, ipv6) = (self.raw, self.machine.ipv6);
+        let mut address = |key, port| {
+            self.one(key, |text| match text {
+                "none" => Ok(None),
+                _ => parse::bind(text, port).map(|bind| Some(bind.one_socket(ipv6))),
+            })
+            .flatten()
         };
+        let all = address(Key::Admin, 8053);
+        let mut moved = |key, port| if raw.get(key).is_some() { address(key, port) } else { all };
         Admin {
+            explain: all,
             health: moved(Key::Health, 8080),
             ready: moved(Key::Ready, 8181),
             metrics: moved(Key::Metrics, 9153),
-            explain,
         }
     }
 
+    fn listen(&mut self) -> Vec<SocketAddr> {
+        let ipv6 = self.machine.ipv6;
+        self.many(Key::Listen, |text| parse::bind(text, 53).map(|bind| bind.each_family(ipv6)))
+    }
+
+    /// What [`telemetry::init`](crate::telemetry::init) will understand.
     fn filter(&mut self) -> String {
-        self.one(Key::LogLevel, |text| match tracing_subscriber::EnvFilter::try_new(text) {
-            // A word that is no level would be taken as the name of a module, and all else be silent.
-            Ok(_) if text.split(',').any(|part| part.parse::<tracing::Level>().is_ok() || part == "off") => {
-                Ok(text.to_owned())
+        const REMEDY: &str = "give error, warn, info, debug or trace, or a filter such as info,namesake::source=debug";
+        self.one(Key::LogLevel, |text| {
+            // A word that is no level would be taken for a module, and nothing of it be seen.
+            let level = |part: &str| part == "off" || part.parse::<tracing::Level>().is_ok();
+            match text.split(',').find(|part| !part.contains('=') && !level(part)) {
+                Some(part) => Err((format!("{part:?} is no level"), REMEDY.to_owned())),
+                None => match EnvFilter::try_new(text) {
+                    Ok(_) => Ok(text.to_owned()),
+                    Err(error) => Err((error.to_string(), REMEDY.to_owned())),
+                },
             }
-            Ok(_) => Err(("no level".to_owned(), "give error, warn, info, debug or trace".to_owned())),
-            Err(error) => Err((
-                error.to_string(),
-                "give error, warn, info, debug or trace, or a filter such as info,namesake::source=debug".to_owned(),
-            )),
         })
         .unwrap_or_default()
     }
@@ -245,12 +260,6 @@ impl Checker<'_> {
         time
     }
 
-    fn binds(&mut self, key: Key, port: u16) -> Vec<Bind> {
-        let parse =
-            |text: &str| if text == "none" && key != Key::Listen { Ok(vec![]) } else { parse::bind(text, port) };
-        self.many_by(key, parse, |a, b| a.address == b.address)
-    }
-
     // --- values of the layers
 
     /// The values that count, and their place.
@@ -294,20 +303,11 @@ impl Checker<'_> {
 
     /// Any number of values, each once.
     fn many<T: PartialEq>(&mut self, key: Key, parse: impl Fn(&str) -> Result<Vec<T>, Refusal>) -> Vec<T> {
-        self.many_by(key, parse, |a, b| a == b)
-    }
-
-    fn many_by<T>(
-        &mut self,
-        key: Key,
-        parse: impl Fn(&str) -> Result<Vec<T>, Refusal>,
-        same: impl Fn(&T, &T) -> bool,
-    ) -> Vec<T> {
         let (values, _) = self.values(key);
         let mut all: Vec<T> = Vec::new();
         for text in &values {
             match parse(text.trim()) {
-                Ok(found) if found.iter().any(|value| all.iter().any(|old| same(old, value))) => {
+                Ok(found) if found.iter().any(|value| all.contains(value)) => {
                     self.refuse(key, text, ("given twice".to_owned(), "keep one of them".to_owned()));
                 }
                 Ok(found) => all.extend(found),

@@ -15,28 +15,26 @@ fn settings(flags: &[(&str, &str)]) -> Result<Settings, String> {
         let values = if spec.shape == Shape::Many { split(value) } else { vec![(*value).to_owned()] };
         raw.set(spec.key, Given { values, place: Place::Flag });
     }
-    Settings::check(&raw, false, "host").map_err(|error| error.to_string())
+    Settings::check(&raw, &machine(false)).map_err(|error| error.to_string())
+}
+
+fn machine(in_pod: bool) -> Machine {
+    Machine { source: in_pod.then_some(Source::InCluster), ipv6: true, host: "host".to_owned() }
 }
 
 fn complaint(flags: &[(&str, &str)]) -> String {
     settings(flags).unwrap_err()
 }
 
-fn binds(texts: &[&str]) -> Vec<Bind> {
-    texts.iter().flat_map(|text| parse::bind(text, 53).unwrap()).collect()
+fn addresses<const N: usize>(texts: [&str; N]) -> Vec<SocketAddr> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
 #[test]
 fn the_defaults_are_those_of_the_answers() {
     let settings = settings(&[]).unwrap();
     assert_eq!(settings.answers, Options::default());
-    assert_eq!(
-        settings.listen,
-        binds(&["0.0.0.0:53"])
-            .into_iter()
-            .chain([Bind { address: "[::]:53".parse().unwrap(), optional: true }])
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(settings.listen, addresses(["0.0.0.0:53", "[::]:53"]));
     assert_eq!(settings.startup_timeout, Duration::from_secs(5));
     assert_eq!((settings.max_stale, settings.lameduck, settings.grace), (None, Duration::ZERO, Duration::from_secs(5)));
     assert_eq!(settings.tcp.idle, Duration::from_secs(10));
@@ -63,7 +61,7 @@ fn every_key_has_one_spec_and_the_example_says_the_defaults() {
     }
     let from = Given { values: vec!["x".to_owned()], place: Place::Flag };
     raw.set(Key::From, from);
-    assert_eq!(Settings::check(&raw, false, "host").unwrap(), settings(&[]).unwrap());
+    assert_eq!(Settings::check(&raw, &machine(false)).unwrap(), settings(&[]).unwrap());
 }
 
 #[test]
@@ -78,7 +76,11 @@ fn each_wrong_value_names_its_place_its_reason_and_a_remedy() {
         ("empty_headless", "x", "--empty-headless x: no such choice; give nxdomain or nodata"),
         ("endpoint_names", "x", "--endpoint-names x: no such choice; give headless or all"),
         ("log_format", "xml", "--log-format xml: no such choice; give text or json"),
-        ("log_level", "loud", "--log-level loud: no level; give error, warn, info, debug or trace"),
+        (
+            "log_level",
+            "loud",
+            "--log-level loud: \"loud\" is no level; give error, warn, info, debug or trace, or a filter such as info,namesake::source=debug",
+        ),
         ("cluster_names", "yes", "--cluster-names yes: neither true nor false; give one of them"),
         ("lameduck", "5", "--lameduck 5: has no unit; write it as 5s, 100ms or 1m30s, so 5s for seconds"),
         ("grace", "soon", "--grace soon: is no duration; write it as 5s, 100ms or 1m30s"),
@@ -160,26 +162,37 @@ fn values_that_depend_on_others() {
 
 #[test]
 fn dns_a2_name_server_addresses_are_the_specific_listen_addresses_unless_given() {
-    let addresses = |flags: &[(&str, &str)]| {
+    let given = |flags: &[(&str, &str)]| {
         settings(flags).unwrap().answers.nameserver.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(addresses(&[]), Vec::<String>::new());
-    assert_eq!(addresses(&[("listen", "127.0.0.1:53")]), ["127.0.0.1"]);
-    assert_eq!(addresses(&[("listen", "127.0.0.1:53,10.0.0.1:53,10.0.0.1:54,[fd00::1]:53")]), ["10.0.0.1", "fd00::1"]);
-    assert_eq!(addresses(&[("listen", "127.0.0.1:53"), ("nameserver", "10.9.9.9,fd00::9")]), ["10.9.9.9", "fd00::9"]);
+    assert_eq!(given(&[]), Vec::<String>::new());
+    assert_eq!(given(&[("listen", "127.0.0.1:53")]), ["127.0.0.1"]);
+    assert_eq!(given(&[("listen", "127.0.0.1:53,10.0.0.1:53,10.0.0.1:54,[fd00::1]:53")]), ["10.0.0.1", "fd00::1"]);
+    assert_eq!(given(&[("listen", "127.0.0.1:53"), ("nameserver", "10.9.9.9,fd00::9")]), ["10.9.9.9", "fd00::9"]);
 }
 
 #[test]
 fn routes_follow_admin_unless_moved_or_turned_off() {
-    let admin = settings(&[]).unwrap().admin;
-    let one = binds(&["127.0.0.1:8053"]);
-    assert_eq!(admin, Admin { explain: one.clone(), health: one.clone(), ready: one.clone(), metrics: one });
-    let admin = settings(&[("admin", ":8080"), ("metrics", "127.0.0.1:9153"), ("health", "none")]).unwrap().admin;
-    assert_eq!(admin.ready, binds(&[":8080"]));
-    assert_eq!(admin.metrics, binds(&["127.0.0.1:9153"]));
-    assert_eq!(admin.health, []);
-    let off = settings(&[("admin", "none")]).unwrap().admin;
-    assert_eq!(off, Admin { explain: vec![], health: vec![], ready: vec![], metrics: vec![] });
+    let admin = |flags: &[(&str, &str)]| {
+        let Admin { explain, health, ready, metrics } = settings(flags).unwrap().admin;
+        [explain, health, ready, metrics].map(|address| address.map_or("none".to_owned(), |a| a.to_string()))
+    };
+    assert_eq!(admin(&[]), ["127.0.0.1:8053"; 4]);
+    assert_eq!(
+        admin(&[("admin", ":8080"), ("metrics", "127.0.0.1:9153")]),
+        ["[::]:8080", "[::]:8080", "[::]:8080", "127.0.0.1:9153"]
+    );
+    assert_eq!(admin(&[("admin", "none"), ("ready", ":2")]), ["none", "none", "[::]:2", "none"]);
+    assert_eq!(admin(&[("metrics", "none")])[3], "none");
+}
+
+#[test]
+fn a_machine_without_ipv6_is_served_without_it() {
+    let mut raw = Raw::default();
+    raw.set(Key::Admin, Given { values: vec![":8080".to_owned()], place: Place::Flag });
+    let settings = Settings::check(&raw, &Machine { ipv6: false, ..machine(true) }).unwrap();
+    assert_eq!(settings.listen, addresses(["0.0.0.0:53"]));
+    assert_eq!(settings.admin.health, "0.0.0.0:8080".parse().ok());
 }
 
 #[test]
@@ -195,18 +208,18 @@ fn the_source_is_one_and_a_later_layer_replaces_an_earlier_one() {
         "--from x: --kubeconfig is given too, and both say where imports come from; keep one of them"
     );
     assert_eq!(
-        Settings::check(&Raw::default(), false, "host").unwrap_err().to_string(),
+        Settings::check(&Raw::default(), &machine(false)).unwrap_err().to_string(),
         "no source: nothing says where ServiceImports come from; give --from DIR or --kubeconfig FILE, or run in a pod"
     );
-    assert_eq!(Settings::check(&Raw::default(), true, "host").unwrap().source, Source::InCluster);
+    assert_eq!(Settings::check(&Raw::default(), &machine(true)).unwrap().source, Source::InCluster);
 
     // The file says --from, relative to itself; a flag says --kubeconfig.
     let given = |value: &str, place| Given { values: vec![value.to_owned()], place };
     let mut raw = Raw::default();
     raw.set(Key::From, given("data", Place::File(Path::new("/etc/namesake/dns.yaml").into(), 2)));
-    assert_eq!(Settings::check(&raw, true, "host").unwrap().source, Source::Folder("/etc/namesake/data".into()));
+    assert_eq!(Settings::check(&raw, &machine(true)).unwrap().source, Source::Folder("/etc/namesake/data".into()));
     raw.set(Key::Kubeconfig, given("k", Place::Flag));
-    assert_eq!(Settings::check(&raw, true, "host").unwrap().source, kube(Some("k"), None));
+    assert_eq!(Settings::check(&raw, &machine(true)).unwrap().source, kube(Some("k"), None));
 }
 
 #[test]
@@ -230,8 +243,30 @@ fn variables_win_over_the_file_and_flags_over_both() {
     assert_eq!(value(Key::Negttl).as_deref(), Some("2"));
     assert_eq!(value(Key::Listen).as_deref(), Some("127.0.0.1:53 [::1]:53"));
     assert_eq!(value(Key::Bufsize).as_deref(), Some("1"), "an empty variable counts as not set");
-    let said = Settings::check(&raw, true, "host").unwrap_err().to_string();
+    let said = Settings::check(&raw, &machine(true)).unwrap_err().to_string();
     assert_eq!(said, "f:1: bufsize 1: less than 512; give 512 to 4096 bytes");
+}
+
+#[test]
+fn variables_that_are_none_of_ours_are_warned_about_but_not_those_of_kubernetes() {
+    let names = [
+        "NAMESAKE_TLL",
+        "NAMESAKE_TTL",
+        "NAMESAKE_CONFIG",
+        "NAMESAKE_DNS_SERVICE_HOST",
+        "NAMESAKE_DNS_SERVICE_PORT_DNS_TCP",
+        "NAMESAKE_DNS_PORT",
+        "NAMESAKE_DNS_PORT_53_UDP_ADDR",
+        "NAMESAKE_SOMETHING_ELSE",
+        "PATH",
+    ];
+    assert_eq!(
+        crate::config::unknown_variables(names.map(str::to_owned)),
+        [
+            "NAMESAKE_SOMETHING_ELSE: no such variable; `namesake dns --help` has the flags they are named after",
+            "NAMESAKE_TLL: no such variable; did you mean NAMESAKE_TTL?",
+        ]
+    );
 }
 
 #[test]

@@ -49,10 +49,11 @@ impl std::error::Error for ConfigError {}
 
 /// The candidate closest to `word` by edit distance, if it is near enough to be what was meant.
 pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_ascii_lowercase().replace('-', "_");
+    let plain = |word: &str| word.to_ascii_lowercase().replace('-', "_");
+    let word = plain(word);
     candidates
         .into_iter()
-        .map(|candidate| (distance(&word, candidate), candidate))
+        .map(|candidate| (distance(&word, &plain(candidate)), candidate))
         .filter(|(far, candidate)| *far <= 1 + candidate.len() / 4)
         .min()
         .map(|(_, candidate)| candidate)

@@ -26,5 +26,5 @@ mod settings;
 pub use error::{ConfigError, Problem};
 pub use example::example;
 pub use keys::{KEYS, Key, Section, Shape, Spec};
-pub use raw::{Given, Place, Raw};
-pub use settings::{Admin, Bind, Log, LogFormat, Settings, Source, TcpLimits};
+pub use raw::{FILE_VARIABLE, Given, Place, Raw, unknown_variables};
+pub use settings::{Admin, Log, Machine, Settings, Source, TcpLimits};

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::settings::Bind;
 use crate::model::Label;
 
 /// Why a value is refused, and what to do.
@@ -91,15 +90,21 @@ pub(super) fn nameserver(text: &str) -> Result<IpAddr, Refusal> {
     }
 }
 
-/// Addresses to listen on: `ADDR:PORT`, or `:PORT` for every address of both families.
-pub(super) fn bind(text: &str, port: u16) -> Result<Vec<Bind>, Refusal> {
+/// An address to listen on, or every address of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bind {
+    /// `ADDR:PORT`.
+    One(SocketAddr),
+    /// `:PORT`.
+    Everywhere(u16),
+}
+
+/// `ADDR:PORT` or `:PORT`; `port` is for the remedy.
+pub(super) fn bind(text: &str, port: u16) -> Result<Bind, Refusal> {
     let example = format!("write ADDR:PORT, such as 127.0.0.1:{port}, [::1]:{port} or :{port}");
     let everywhere = text.strip_prefix(':').or_else(|| text.strip_prefix("*:"));
     if let Some(port) = everywhere.and_then(|port| port.parse::<u16>().ok()) {
-        return Ok(vec![
-            Bind { address: SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), optional: false },
-            Bind { address: SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), optional: true },
-        ]);
+        return Ok(Bind::Everywhere(port));
     }
     if let Ok(address) = text.parse::<SocketAddr>() {
         return match address.ip() {
@@ -107,7 +112,7 @@ pub(super) fn bind(text: &str, port: u16) -> Result<Vec<Bind>, Refusal> {
             IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some() => {
                 refuse("an IPv4 address inside an IPv6 one", "write the IPv4 address itself")
             }
-            _ => Ok(vec![Bind { address, optional: false }]),
+            _ => Ok(Bind::One(address)),
         };
     }
     match text.parse::<IpAddr>() {
@@ -120,6 +125,28 @@ pub(super) fn bind(text: &str, port: u16) -> Result<Vec<Bind>, Refusal> {
             } else {
                 refuse("no address with a port", example)
             }
+        }
+    }
+}
+
+impl Bind {
+    /// Addresses for sockets of one family each.
+    pub(super) fn each_family(self, ipv6: bool) -> Vec<SocketAddr> {
+        let v4 = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        let v6 = |port| SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        match self {
+            Self::One(address) => vec![address],
+            Self::Everywhere(port) if ipv6 => vec![v4(port), v6(port)],
+            Self::Everywhere(port) => vec![v4(port)],
+        }
+    }
+
+    /// The address of one socket, for both families where the machine has both.
+    pub(super) fn one_socket(self, ipv6: bool) -> SocketAddr {
+        match self {
+            Self::One(address) => address,
+            Self::Everywhere(port) if ipv6 => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+            Self::Everywhere(port) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
         }
     }
 }

@@ -5,7 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::error::nearest;
 use super::keys::{KEYS, Key, Shape, Spec};
+
+/// The variable that names the settings file.
+pub const FILE_VARIABLE: &str = "NAMESAKE_CONFIG";
 
 /// Where a value was written. Its order is the order of the layers: a later one wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +104,28 @@ impl Raw {
         }
         Ok(())
     }
+}
+
+/// A warning for each of these variables that begins like one of ours and is none. Kubernetes makes some of its own for
+/// every Service (`NAMESAKE_DNS_SERVICE_HOST`, `NAMESAKE_DNS_PORT_53_UDP`), which are left alone.
+pub fn unknown_variables(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let ours: Vec<String> = KEYS.iter().map(Spec::variable).chain([FILE_VARIABLE.to_owned()]).collect();
+    let link = |name: &str| {
+        name.contains("_SERVICE_HOST")
+            || name.contains("_SERVICE_PORT")
+            || name.ends_with("_PORT")
+            || name.split_once("_PORT_").is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut strangers: Vec<String> = names
+        .into_iter()
+        .filter(|name| name.starts_with("NAMESAKE_") && !ours.contains(name) && !link(name))
+        .map(|name| match nearest(&name, ours.iter().map(String::as_str)) {
+            Some(near) => format!("{name}: no such variable; did you mean {near}?"),
+            None => format!("{name}: no such variable; `namesake dns --help` has the flags they are named after"),
+        })
+        .collect();
+    strangers.sort();
+    strangers
 }
 
 /// The parts of a list written in one string.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::answers;
+use crate::telemetry::LogFormat;
 
 /// All that `namesake dns` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Settings {
     /// Choices about answers.
     pub answers: answers::Options,
     /// Where DNS is served, over UDP and TCP; never empty.
-    pub listen: Vec<Bind>,
+    pub listen: Vec<SocketAddr>,
     /// Threads for UDP; `None` is one per core.
     pub udp_workers: Option<NonZeroUsize>,
     /// Limits of TCP.
@@ -52,13 +53,15 @@ pub enum Source {
     InCluster,
 }
 
-/// An address to listen on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bind {
-    /// The address.
-    pub address: SocketAddr,
-    /// Whether it may be left out where the machine has no such family: the IPv6 half of `:PORT`.
-    pub optional: bool,
+/// What the machine contributes to the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Where imports come from when nobody says: in a pod its cluster.
+    pub source: Option<Source>,
+    /// Whether IPv6 sockets can be had.
+    pub ipv6: bool,
+    /// Its name.
+    pub host: String,
 }
 
 /// Limits of TCP (`dns.md` T21).
@@ -68,8 +71,6 @@ pub struct TcpLimits {
     pub connections: usize,
     /// Connections at a time from one address.
     pub per_client: usize,
-    /// Queries of one connection that are answered at a time.
-    pub pipeline: usize,
     /// How long a query may take to arrive.
     pub read: Duration,
     /// How long a client may take to accept an answer.
@@ -78,18 +79,17 @@ pub struct TcpLimits {
     pub idle: Duration,
 }
 
-/// Where probes and metrics are served. An address that stands in several lists serves all of those routes; an empty
-/// list is "not at all".
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where probes and metrics are served; equal addresses share a listener, `[::]` takes IPv4 too, `None` is nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admin {
-    /// `/explain`, and whatever was not moved to an address of its own.
-    pub explain: Vec<Bind>,
+    /// `/explain`.
+    pub explain: Option<SocketAddr>,
     /// `/health`.
-    pub health: Vec<Bind>,
+    pub health: Option<SocketAddr>,
     /// `/ready`.
-    pub ready: Vec<Bind>,
+    pub ready: Option<SocketAddr>,
     /// `/metrics`.
-    pub metrics: Vec<Bind>,
+    pub metrics: Option<SocketAddr>,
 }
 
 /// How things are logged.
@@ -101,14 +101,4 @@ pub struct Log {
     pub filter: String,
     /// Whether every query is logged.
     pub queries: bool,
-}
-
-/// The form of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One object a line.
-    Json,
 }

@@ -90,8 +90,6 @@ struct Counts {
     /// By verb and host.
     kube_duration: Mutex<BTreeMap<[String; 2], Histogram>>,
     kube_throttled: Mutex<BTreeMap<[String; 2], Histogram>>,
-    /// By resource and reason.
-    watch_errors: Mutex<BTreeMap<[&'static str; 2], u64>>,
     state: Mutex<State>,
 }
 
@@ -121,7 +119,6 @@ impl Metrics {
             kube_requests: Mutex::default(),
             kube_duration: Mutex::default(),
             kube_throttled: Mutex::default(),
-            watch_errors: Mutex::default(),
             state: Mutex::default(),
         });
         let registry = Registry::new();
@@ -205,11 +202,6 @@ impl Metrics {
             .entry(key)
             .or_insert_with(|| Histogram::new(REQUEST))
             .observe_duration(waited);
-    }
-
-    /// A watch or list was in trouble; `reason` is `Trouble::reason`'s.
-    pub fn watch_error(&self, resource: &'static str, reason: &'static str) {
-        *lock(&self.counts.watch_errors).entry([resource, reason]).or_default() += 1;
     }
 
     /// Everything in Prometheus's text format.
@@ -305,8 +297,10 @@ impl Counts {
             }
         }
         let mut errors = Family::new(&table::WATCH_ERRORS);
-        for ([resource, reason], count) in &*lock(&self.watch_errors) {
-            errors.nonzero(&[resource, reason], *count);
+        for watch in &state.watches {
+            for (reason, count) in &watch.errors {
+                errors.nonzero(&[watch.resource, reason], *count);
+            }
         }
         let mut serials = Family::new(&table::SOA_SERIAL);
         for (zone, serial) in &state.soa_serials {

@@ -32,6 +32,8 @@ pub struct Watch {
     pub up: bool,
     /// Time since the source last proved that we are up to date; `None` before the first.
     pub age: Option<Duration>,
+    /// How often it was in trouble, by reason.
+    pub errors: Vec<(&'static str, u64)>,
 }
 
 /// How much of one source cluster is skipped for one reason.

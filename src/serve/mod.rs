@@ -11,7 +11,6 @@ mod once;
 mod report;
 mod signals;
 
-use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,13 +19,13 @@ use tokio::time::MissedTickBehavior;
 
 use crate::admin::{Admin, AdminConfig, AdminError, AdminParts, AdminState};
 use crate::answers::Store;
-use crate::config::{Bind, Settings};
+use crate::config::{self, Settings};
 use crate::dns::{self, BindError, Bound, LineFormat, LineLog, QueryLog, Running, ServerConfig};
 use crate::feed::{Feed, Now};
 use crate::metrics::Metrics;
 use crate::source::{Health, QUEUE, Trouble, WatchPhase};
 use crate::systemd::Notifier;
-use crate::telemetry::{self, TelemetryError};
+use crate::telemetry::{self, LogFormat, TelemetryError};
 
 pub use input::{Input, InputError, convert};
 pub use once::{LookError, look};
@@ -75,8 +74,7 @@ pub enum RunError {
 /// # Errors
 /// What keeps it from starting or going on; a signal is none.
 pub fn run(settings: Settings) -> Result<(), RunError> {
-    let format = settings.log.format;
-    telemetry::init(report::log_format(format), &settings.log.filter)?;
+    telemetry::init(settings.log.format, &settings.log.filter)?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
@@ -99,7 +97,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     dns::probe(&config)?; // a port that is taken is told now, not after the first sync
     let slices = !settings.answers.no_endpoints;
     let metrics = Arc::new(Metrics::new(&settings.answers.zones, PLUGIN));
-    let store = Arc::new(Store::new(nameserver(settings.answers.clone(), &config.listen)));
+    let store = Arc::new(Store::new(settings.answers.clone()));
     let health = Arc::new(Health::new(slices));
     let state = Arc::new(AdminState::new());
     let feed = Feed::new(Arc::clone(&store), Arc::clone(&health), Some(Arc::clone(&metrics)), Now::read());
@@ -123,16 +121,21 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     let input = Input::new(&settings.source, convert(&settings.answers), &metrics).await?;
     let (updates, queue) = mpsc::channel(QUEUE);
     let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
-    let reading = tokio::spawn(input.run(updates, Arc::clone(&health)));
+    let mut reading = tokio::spawn(input.run(updates, Arc::clone(&health)));
     // Whichever part ends first ends the process: a server whose data is frozen must not look alive (WCH-10).
     let mut died = Box::pin(async move {
+        let source = |read: Result<Result<(), InputError>, tokio::task::JoinError>| match read {
+            Ok(Err(error)) => RunError::Input(error),
+            Ok(Ok(())) => RunError::Died("the source".to_owned()),
+            Err(panic) => RunError::Died(format!("the source ({panic})")),
+        };
         tokio::select! {
-            read = reading => match read {
-                Ok(Err(error)) => RunError::Input(error),
-                Ok(Ok(())) => RunError::Died("the source".to_owned()),
-                Err(panic) => RunError::Died(format!("the source ({panic})")),
+            read = &mut reading => source(read),
+            // The feed ends when its source does, and may be seen first: the source's reason is the one to tell.
+            _ = fed => match tokio::time::timeout(Duration::from_secs(1), reading).await {
+                Ok(read) => source(read),
+                Err(_) => RunError::Died("the feed".to_owned()),
             },
-            _ = fed => RunError::Died("the feed".to_owned()),
         }
     });
 
@@ -232,8 +235,8 @@ fn query_log(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Option<Arc<d
         return Ok(None);
     }
     let format = match settings.log.format {
-        crate::config::LogFormat::Text => LineFormat::Text,
-        crate::config::LogFormat::Json => LineFormat::Json,
+        LogFormat::Text => LineFormat::Text,
+        LogFormat::Json => LineFormat::Json,
     };
     let log = LineLog::start(format, std::io::stdout(), Arc::clone(metrics))
         .map_err(|source| RunError::System { what: "the query log's thread", source })?;
@@ -242,7 +245,7 @@ fn query_log(settings: &Settings, metrics: &Arc<Metrics>) -> Result<Option<Arc<d
 }
 
 fn server_config(settings: &Settings) -> ServerConfig {
-    let mut config = ServerConfig::new(present(&settings.listen));
+    let mut config = ServerConfig::new(settings.listen.clone());
     config.udp_workers = settings.udp_workers.map(std::num::NonZero::get);
     config.tcp = dns::TcpLimits {
         max_connections: settings.tcp.connections,
@@ -254,31 +257,7 @@ fn server_config(settings: &Settings) -> ServerConfig {
     config
 }
 
-/// The addresses to bind: an optional one only where the machine has its family.
-fn present(binds: &[Bind]) -> Vec<SocketAddr> {
-    let has_family = |bind: &&Bind| !bind.optional || UdpSocket::bind(SocketAddr::new(bind.address.ip(), 0)).is_ok();
-    binds.iter().filter(has_family).map(|bind| bind.address).collect()
-}
-
-/// One address a route: the last that is there, which of `0.0.0.0` and `[::]` is the one that takes both families.
 fn admin_config(settings: &Settings) -> AdminConfig {
-    let one = |binds: &[Bind]| present(binds).last().copied();
-    let admin = &settings.admin;
-    AdminConfig {
-        explain: one(&admin.explain),
-        health: one(&admin.health),
-        ready: one(&admin.ready),
-        metrics: one(&admin.metrics),
-    }
-}
-
-/// Without the option `nameserver`, `ns.dns.<zone>` has the specific addresses that are bound (`dns.md` A2).
-fn nameserver(mut options: crate::answers::Options, listen: &[SocketAddr]) -> crate::answers::Options {
-    if options.nameserver.is_empty() {
-        let specific = listen.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
-        options.nameserver = specific.collect();
-        options.nameserver.sort();
-        options.nameserver.dedup();
-    }
-    options
+    let config::Admin { explain, health, ready, metrics } = settings.admin;
+    AdminConfig { explain, health, ready, metrics }
 }

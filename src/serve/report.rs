@@ -5,11 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use crate::admin::{AdminConfig, Explain};
 use crate::answers::{self, Store};
-use crate::config;
 use crate::feed::Feed;
 use crate::metrics::{Skips, State};
 use crate::model::Resource;
-use crate::telemetry;
 
 /// Counts at a scrape.
 pub(super) fn counts(feed: &Feed, store: &Arc<Store>) -> Arc<dyn Fn() -> State + Send + Sync> {
@@ -44,13 +42,6 @@ pub(super) fn explain(feed: &Feed, store: &Arc<Store>) -> Explain {
         let index = index.read().unwrap_or_else(PoisonError::into_inner);
         Ok(answers::explain(&index, &store, name, number))
     })
-}
-
-pub(super) fn log_format(format: config::LogFormat) -> telemetry::LogFormat {
-    match format {
-        config::LogFormat::Text => telemetry::LogFormat::Text,
-        config::LogFormat::Json => telemetry::LogFormat::Json,
-    }
 }
 
 /// The admin addresses for the log, each once.

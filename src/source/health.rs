@@ -1,5 +1,6 @@
 //! How each watch is doing: written by sources, read by readiness, metrics and the staleness clock.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -96,8 +97,16 @@ pub struct WatchStatus {
     /// How long ago the API server last proved that we are up to date: an event, a bookmark, a new watch or a
     /// complete list. `None` before the first.
     pub quiet_for: Option<Duration>,
+    /// How often it was in trouble, by [`Trouble::reason`].
+    pub troubles: BTreeMap<&'static str, u64>,
+}
+
+impl WatchStatus {
     /// How often it was in trouble.
-    pub errors: u64,
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        self.troubles.values().sum()
+    }
 }
 
 #[derive(Debug)]
@@ -106,7 +115,7 @@ struct Watch {
     phase: WatchPhase,
     synced: bool,
     proved: Option<Instant>,
-    errors: u64,
+    troubles: BTreeMap<&'static str, u64>,
 }
 
 /// The health of every watch of a source.
@@ -119,7 +128,13 @@ impl Health {
     /// Both watches starting; `slices` says whether slices are needed at all (not with `no_endpoints`).
     #[must_use]
     pub fn new(slices: bool) -> Self {
-        let watch = |needed| Watch { needed, phase: WatchPhase::Starting, synced: false, proved: None, errors: 0 };
+        let watch = |needed| Watch {
+            needed,
+            phase: WatchPhase::Starting,
+            synced: false,
+            proved: None,
+            troubles: BTreeMap::new(),
+        };
         Self { watches: Mutex::new([watch(true), watch(slices)]) }
     }
 
@@ -142,8 +157,8 @@ impl Health {
     /// The watch is in trouble. What it delivered before stays.
     pub fn down(&self, resource: Resource, trouble: Trouble) {
         self.with(resource, |w| {
+            *w.troubles.entry(trouble.reason()).or_default() += 1;
             w.phase = WatchPhase::Down(trouble);
-            w.errors += 1;
         });
     }
 
@@ -159,7 +174,7 @@ impl Health {
             phase: w.phase.clone(),
             synced: w.synced,
             quiet_for: w.proved.map(|at| at.elapsed()),
-            errors: w.errors,
+            troubles: w.troubles.clone(),
         })
     }
 

@@ -32,8 +32,13 @@ pub(crate) fn state() -> State {
         imports: vec![("ClusterSetIP", 3), ("Headless", 2)],
         endpoints: 40,
         watches: vec![
-            Watch { resource: "serviceimports", up: true, age: Some(Duration::from_millis(1_500)) },
-            Watch { resource: "endpointslices", up: false, age: Some(Duration::from_secs(90)) },
+            Watch {
+                resource: "serviceimports",
+                up: true,
+                age: Some(Duration::from_millis(1_500)),
+                errors: vec![("unreachable", 1)],
+            },
+            Watch { resource: "endpointslices", up: false, age: Some(Duration::from_secs(90)), errors: vec![] },
         ],
         skipped: vec![Skips { reason: "bad_port", source_cluster: "east".to_owned(), count: 2 }],
         soa_serials: vec![("clusterset.local".to_owned(), 1_796_000_000)],
@@ -62,7 +67,6 @@ pub(crate) fn filled() -> Metrics {
     metrics.kube_request("GET", "10.96.0.1:443", Some(200), "list", Duration::from_millis(7));
     metrics.kube_request("GET", "10.96.0.1:443", None, "watch", Duration::from_secs(50));
     metrics.kube_throttled("list", "10.96.0.1:443", Duration::from_millis(1));
-    metrics.watch_error("serviceimports", "unreachable");
     metrics
 }
 

@@ -16,4 +16,4 @@ pub use manifest::{F1, F2, clustersetip, headless, import, replace, slice};
 pub use message::{Message, Record};
 pub use query::{Ask, Edns, labels, record};
 pub use types::*;
-pub use zone::{Zone, options, zone, zone_with};
+pub use zone::{Zone, changes, options, zone, zone_with};

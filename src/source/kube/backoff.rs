@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// The longest pause while the API server is away: what comes back is noticed within a second.
-pub(super) const AWAY: Duration = Duration::from_secs(1);
+/// The longest pause while the API server is away: with the list that follows, all
+/// is right again within a second of its return.
+pub(super) const AWAY: Duration = Duration::from_millis(700);
 
 /// The longest pause while it answers, but not what we want (no CRD, no permission): only a person can change that.
 pub(super) const REFUSED: Duration = Duration::from_secs(5);
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_most_and_start_over() {
         let mut backoff = Backoff::new();
-        for due in [100, 200, 400, 800, 1000, 1000] {
+        for due in [100, 200, 400, 700, 700] {
             let pause = backoff.pause(AWAY);
             let due = Duration::from_millis(due);
             assert!(pause >= due / 2 && pause <= due, "{pause:?} of {due:?}");

@@ -53,7 +53,9 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
         rrsets(view.import.ips.iter().copied(), options.ttl)
     };
     let ports = if headless { Box::default() } else { view.import.ports.clone() };
-    let answers = ServiceAnswers { a, aaaa, ports, endpoints, headless, hosts, cluster_names: options.cluster_names };
+    let cluster_names = options.cluster_names;
+    let listed = view.import.ips.len().min(usize::from(u8::MAX)) as u8; // the CRD allows two
+    let answers = ServiceAnswers { a, aaaa, ports, endpoints, headless, hosts, cluster_names, listed };
     Built { answers: Some(answers), too_long }
 }
 

@@ -275,6 +275,19 @@ async fn wch_05_a_renewed_token_is_taken_up_without_a_restart() {
 }
 
 #[tokio::test]
+async fn a_kubeconfig_that_leads_elsewhere_is_followed_with_a_new_list() {
+    let (old, new) = (Scripted::start().await, Scripted::start().await);
+    old.import("old", "10.1.0.1");
+    new.import("new", "10.1.0.2");
+    let mut following = Watching::of(old.port, 1).await;
+    following.until(|a| a.synced() && a.imports() == ["shop/old"]).await;
+    write_kubeconfig(&following.folder, new.port, "first");
+    following.until(|a| a.imports() == ["shop/new"]).await;
+    following.until_live().await;
+    assert_eq!(new.count("list", "serviceimports"), 1);
+}
+
+#[tokio::test]
 async fn wch_06_a_discovery_that_fails_says_nothing_about_the_crd() {
     let server = Scripted::start().await;
     server.import("web", "10.1.0.1");
@@ -433,6 +446,25 @@ async fn a_version_that_is_no_longer_served_is_left_for_one_that_is() {
     server.import("db", "10.1.0.2");
     following.until(|a| a.imports() == ["shop/db", "shop/web"]).await;
     following.until_live().await;
+}
+
+#[tokio::test]
+async fn the_preferred_version_is_taken_up_when_the_crd_gets_it() {
+    let server = Scripted::start().await;
+    server.change(|s| s.crd = Crd::Only("v1alpha1"));
+    server.import("web", "10.1.0.1");
+    let mut following = Watching::live(&server).await;
+    following.poll("the watch runs", |_| server.count("watch", "serviceimports") == 1).await;
+    // The API server ends the watches of a CRD that is changed.
+    server.change(|s| {
+        s.crd = Crd::Both;
+        s.cut += 1;
+    });
+    following.until(|a| a.ended(Resource::Imports) == 2).await;
+    following.until_live().await;
+    let lists = server.queries("list", "serviceimports");
+    assert!(lists[0].contains("/v1alpha1/") && lists[1].contains("/v1beta1/"), "{lists:?}");
+    assert_eq!(following.health.status(Resource::Imports).errors(), 0, "a cut watch alone is no trouble");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
         return Built::default();
     }
     let slices: &[_] = if options.no_endpoints { &[] } else { &view.slices };
-    let served = served(slices.iter().map(|(_, slice)| *slice), options.endpoints);
+    let served = served(&slices.iter().map(|(_, slice)| *slice), options.endpoints);
     let headless = view.import.kind == ImportKind::Headless;
     let exists = if headless {
         !served.is_empty() || options.empty_headless == EmptyHeadless::Nodata
@@ -61,7 +61,7 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
 
 /// The endpoints to answer with.
 fn served<'a>(
-    slices: impl Iterator<Item = &'a Slice> + Clone,
+    slices: &(impl Iterator<Item = &'a Slice> + Clone),
     policy: EndpointPolicy,
 ) -> Vec<(&'a Slice, &'a Endpoint)> {
     let with = |readiness| {

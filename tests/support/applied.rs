@@ -62,10 +62,13 @@ impl Applied {
         }
     }
 
-    /// Takes what is there already.
+    /// Takes what is there already, but for a stream without end.
     pub(crate) fn drain(&mut self) {
-        while let Ok(update) = self.updates.try_recv() {
-            self.apply(update);
+        for _ in 0..10_000 {
+            match self.updates.try_recv() {
+                Ok(update) => self.apply(update),
+                Err(_) => return,
+            }
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Script {
     pub(crate) discovery: StatusCode,
     /// All answers are 503, and running watches are cut.
     pub(crate) down: bool,
+    /// When it changes, running watches are cut.
+    pub(crate) cut: usize,
     /// Verbs that are refused.
     pub(crate) forbidden: Vec<(&'static str, Resource)>,
     /// The only token that is accepted.
@@ -91,6 +93,7 @@ impl Scripted {
             crd: Crd::Both,
             discovery: StatusCode::OK,
             down: false,
+            cut: 0,
             forbidden: Vec::new(),
             token: None,
             pranks: BTreeMap::new(),
@@ -289,12 +292,13 @@ fn watch(shared: &Arc<Shared>, script: &mut Script, resource: &'static str, quer
     let seconds: u64 = parameter(query, "timeoutSeconds").unwrap().parse().unwrap();
     let ends = tokio::time::Instant::now() + Duration::from_secs(seconds);
     let state = (shared.clone(), shared.tick.subscribe(), from);
+    let cut = script.cut;
     let stream = futures_util::stream::unfold(state, move |(shared, mut tick, from)| async move {
         loop {
             let pause = {
                 let script = shared.script.lock().unwrap();
                 let gone = resource == "serviceimports" && script.crd == Crd::Missing;
-                if script.down || gone {
+                if script.down || gone || script.cut != cut {
                     return Some((Err(std::io::Error::other("cut")), (shared.clone(), tick, from)));
                 }
                 let news = script.events.iter().find(|(version, r, _)| *version > from && *r == resource);

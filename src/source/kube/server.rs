@@ -62,6 +62,8 @@ pub(super) struct Server {
 struct Current {
     client: Client,
     host: Arc<str>,
+    /// Counts the servers that the credentials led to.
+    place: u64,
     stamp: Stamp,
     looked: Instant,
     /// Whether the files could not be used when they were last read; said once.
@@ -72,7 +74,7 @@ impl Server {
     pub(super) async fn new(access: Access, observer: Arc<dyn Observer>) -> Result<Self, KubeError> {
         let stamp = access.stamp();
         let (client, host) = connect(&access).await?;
-        let current = Current { client, host, stamp, looked: Instant::now(), broken: false };
+        let current = Current { client, host, place: 0, stamp, looked: Instant::now(), broken: false };
         Ok(Self { access, observer, current: Mutex::new(current) })
     }
 
@@ -80,8 +82,9 @@ impl Server {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client of the credentials as they are now on disk.
-    async fn client(&self) -> (Client, Arc<str>) {
+    /// Which server the credentials lead to, as they are now on disk. It changes when they lead to another: versions
+    /// of one mean nothing to the other.
+    pub(super) async fn place(&self) -> u64 {
         let due = {
             let mut current = self.lock();
             let due = current.looked.elapsed() >= LOOK;
@@ -93,6 +96,10 @@ impl Server {
         if due && self.access.stamp() != self.lock().stamp {
             self.renew().await;
         }
+        self.lock().place
+    }
+
+    fn client(&self) -> (Client, Arc<str>) {
         let current = self.lock();
         (current.client.clone(), current.host.clone())
     }
@@ -108,7 +115,8 @@ impl Server {
                 if current.stamp != stamp || current.broken {
                     info!("took up the renewed credentials of {}", self.access.describe());
                 }
-                *current = Current { client, host, stamp, looked: Instant::now(), broken: false };
+                let place = current.place + u64::from(current.host != host);
+                *current = Current { client, host, place, stamp, looked: Instant::now(), broken: false };
             }
             // The stamp stays the old one, so it is tried again: the file may be half written.
             Err(error) if !current.broken => {
@@ -121,14 +129,14 @@ impl Server {
 
     /// The body at `uri`.
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
-        let (client, host) = self.client().await;
+        let (client, host) = self.client();
         let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
         self.observed(verb, &host, within, answer).await
     }
 
     /// The lines at `uri`, once the API server has begun to answer.
     pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
-        let (client, host) = self.client().await;
+        let (client, host) = self.client();
         let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
         self.observed("watch", &host, within, answer).await
     }

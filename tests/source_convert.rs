@@ -306,11 +306,13 @@ fn names_that_are_no_labels_are_unreadable() {
         }
         other => panic!("{other:?}"),
     }
-    let labels = json!({"multicluster.kubernetes.io/service-name": "a.b"});
-    let object = json!({"metadata": {"namespace": "shop", "name": "s", "labels": labels}});
-    match Convert::default().slice(&object.to_string()) {
-        Some(Change::Unreadable { skipped, .. }) => assert_eq!(skipped.reason, SkipReason::BadName),
-        other => panic!("{other:?}"),
+    for service in ["a.b", "Web"] {
+        let labels = json!({"multicluster.kubernetes.io/service-name": service});
+        let object = json!({"metadata": {"namespace": "shop", "name": "s", "labels": labels}});
+        match Convert::default().slice(&object.to_string()) {
+            Some(Change::Unreadable { skipped, .. }) => assert_eq!(skipped.reason, SkipReason::BadName),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ use world::World;
 const LEAST: usize = 2000;
 
 /// How many unattributed differences are shown.
-const SHOWN: usize = 300;
+const SHOWN: usize = 25;
 
 /// The objects as the API server returns them.
 struct Objects {

@@ -104,6 +104,8 @@ const SLICES: &[(&str, &str, &str, &[&str])] = &[
     ("demo/h6", "east", "http:8080/TCP", &["10.1.6.1 terminating"]),
     ("demo/h6-one", "east", "http:8080/TCP", &["10.1.6.2 terminating", "10.1.6.3"]),
     ("demo/h7", "east", "http:8080/TCP", &["10.1.7.1 published"]),
+    // A label's value has its case, a Service's name has none: this is nobody's slice.
+    ("demo/H8", "east", "http:8080/TCP", &["10.1.8.2"]),
     ("demo/h8-unready", "east", "http:8080/TCP", &["a@10.1.8.1 unready"]),
     ("demo/h9", "east", "", &["a@10.1.9.2", "10.1.9.3"]),
     ("demo/h9-half", "east", "", &["a@10.1.9.4"]),

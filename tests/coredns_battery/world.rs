@@ -88,7 +88,9 @@ impl World {
             nodes: BTreeMap::new(),
         };
         for object in slices {
-            let service = text(&object["metadata"]["labels"]["multicluster.kubernetes.io/service-name"]);
+            // In its own case: a name in capitals is no Service's.
+            let service = object["metadata"]["labels"]["multicluster.kubernetes.io/service-name"].as_str();
+            let service = service.unwrap_or_default().to_owned();
             world.slices.entry(key(object, service)).or_default().push(slice(object));
         }
         world.grow(options);

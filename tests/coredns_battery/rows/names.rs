@@ -14,10 +14,10 @@ pub(super) fn is_hinfo(o: &Reply) -> bool {
         && o.additional.is_empty()
 }
 
-/// NODATA, or to ANY the HINFO.
+/// NODATA, or to ANY the HINFO. `ns.dns` holds nothing where no `nameserver` is set.
 pub(super) fn exists_without_data(c: &Case<'_>) -> impl Fn(&Reply) -> bool {
-    let (any, empty) = (c.qtype() == ANY, c.node == Some(Kind::Empty));
-    move |o| if any && !empty { is_hinfo(o) } else { o.is_nodata() }
+    let any = c.qtype() == ANY && c.node != Some(Kind::Empty) && !at(c, "ns.dns");
+    move |o| if any { is_hinfo(o) } else { o.is_nodata() }
 }
 
 fn at(c: &Case<'_>, name: &str) -> bool {
@@ -162,6 +162,16 @@ pub(super) const ROWS: &[Row] = &[
         holds: |c| {
             let lives = |ttl: u32| move |r: &Reply| matches!(&*r.authority, [soa] if soa.rtype == SOA && soa.ttl == ttl && soa.data.ends_with(&format!(" {ttl}")));
             both(c, lives(c.options.ttl), lives(c.options.negttl))
+        },
+    },
+    Row {
+        id: "D11",
+        says: "the SOA's MINIMUM is `ttl`; it is `negttl` here too",
+        parts: &[Part::Answer],
+        holds: |c| {
+            let soa = |minimum: u32, ttl: u32| move |r: &Reply| matches!(&*r.answers, [soa] if soa.ttl == ttl && soa.data.ends_with(&format!(" {minimum}")));
+            let (ttl, negttl) = (c.options.ttl, c.options.negttl);
+            c.place == Place::Apex && c.qtype() == SOA && both(c, soa(ttl, ttl), soa(negttl, ttl))
         },
     },
     Row {

@@ -464,7 +464,7 @@ async fn the_preferred_version_is_taken_up_when_the_crd_gets_it() {
     following.until_live().await;
     let lists = server.queries("list", "serviceimports");
     assert!(lists[0].contains("/v1alpha1/") && lists[1].contains("/v1beta1/"), "{lists:?}");
-    assert_eq!(following.health.status(Resource::Imports).errors, 0, "a cut watch alone is no trouble");
+    assert_eq!(following.health.status(Resource::Imports).errors(), 0, "a cut watch alone is no trouble");
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ fn import_is_reduced_to_what_dns_needs() {
     assert_eq!(import.ips[..], [ip("10.1.0.1"), ip("fd00::1")]);
     assert_eq!(import.ports[0].name.as_ref().unwrap().as_str(), "http");
     assert_eq!((import.ports[0].protocol, import.ports[0].number), (Protocol::Tcp, 80));
-    assert_eq!(import.clusters.iter().map(|c| c.as_str()).collect::<Vec<_>>(), ["east", "west.eu"]);
+    assert_eq!(import.clusters.iter().map(namesake::model::ClusterId::as_str).collect::<Vec<_>>(), ["east", "west.eu"]);
     assert_eq!(import.endpoint_objects, EndpointObjects::Absent);
     assert!(import.skipped.is_empty());
 }
@@ -149,7 +149,8 @@ fn ports_that_are_none_are_skipped_and_cost_nothing_else() {
         {"name": "ok", "port": 65535, "protocol": "SCTP"},
     ]}));
     assert_eq!(import.ips[..], [ip("10.1.0.1")]);
-    let kept: Vec<_> = import.ports.iter().map(|p| (p.name.as_ref().map(|n| n.as_str()), p.number)).collect();
+    let kept: Vec<_> =
+        import.ports.iter().map(|p| (p.name.as_ref().map(namesake::model::Label::as_str), p.number)).collect();
     assert_eq!(kept, [(None, 6), (None, 7), (None, 8), (Some("ok"), 65535)]);
     assert_eq!(reasons(&import.skipped), [SkipReason::BadPort; 7]);
     assert_eq!(&*import.skipped[1].what, "spec.ports[1].port: 70000 is no port number, these are 1 to 65535");

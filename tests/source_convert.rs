@@ -1,5 +1,7 @@
 //! Kubernetes objects → model values: the rows of `dns.md` that are decided on conversion.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 

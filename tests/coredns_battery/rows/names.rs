@@ -3,7 +3,7 @@
 
 use super::{DATA, Row, both};
 use crate::compare::{Case, Part};
-use crate::reply::Reply;
+use crate::reply::{Reply, Rr};
 use crate::support::*;
 use crate::world::{Kind, Place};
 
@@ -160,7 +160,11 @@ pub(super) const ROWS: &[Row] = &[
         says: "a negative answer lives for `ttl`; for `negttl`",
         parts: &[Part::Authority],
         holds: |c| {
-            let lives = |ttl: u32| move |r: &Reply| matches!(&*r.authority, [soa] if soa.rtype == SOA && soa.ttl == ttl && soa.data.ends_with(&format!(" {ttl}")));
+            let lives = |ttl: u32| {
+                let end = format!(" {ttl}");
+                let is = move |soa: &Rr| soa.rtype == SOA && soa.ttl == ttl && soa.data.ends_with(&end);
+                move |r: &Reply| matches!(&*r.authority, [soa] if is(soa))
+            };
             both(c, lives(c.options.ttl), lives(c.options.negttl))
         },
     },
@@ -169,7 +173,10 @@ pub(super) const ROWS: &[Row] = &[
         says: "the SOA's MINIMUM is `ttl`; it is `negttl` here too",
         parts: &[Part::Answer],
         holds: |c| {
-            let soa = |minimum: u32, ttl: u32| move |r: &Reply| matches!(&*r.answers, [soa] if soa.ttl == ttl && soa.data.ends_with(&format!(" {minimum}")));
+            let soa = |minimum: u32, ttl: u32| {
+                let end = format!(" {minimum}");
+                move |r: &Reply| matches!(&*r.answers, [soa] if soa.ttl == ttl && soa.data.ends_with(&end))
+            };
             let (ttl, negttl) = (c.options.ttl, c.options.negttl);
             c.place == Place::Apex && c.qtype() == SOA && both(c, soa(ttl, ttl), soa(negttl, ttl))
         },

@@ -511,3 +511,59 @@ async fn a_closed_feed_ends_the_source() {
     drop(following.applied);
     tokio::time::timeout(Duration::from_secs(10), following.task).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn an_import_whose_name_is_no_label_is_forgotten_when_it_is_deleted() {
+    let server = Scripted::start().await;
+    server.import("web", "10.1.0.1");
+    server.import("a.b", "10.1.0.2");
+    let mut following = Watching::live(&server).await;
+    assert_eq!(following.applied.unreadable(), ["shop/a.b"]);
+    server.delete("serviceimports", "a.b");
+    following.until(|a| a.unreadable().is_empty()).await;
+    assert_eq!(following.applied.imports(), ["shop/web"]);
+}
+
+/// Hears of requests, and panics at some.
+struct Panics(std::sync::atomic::AtomicUsize);
+
+impl namesake::source::kube::Observer for Panics {
+    fn request(&self, _: &str, _: &str, _: &str, _: f64, verb: &str) {
+        if verb == "watch" {
+            let number = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            assert!(number >= 2, "as this test wants");
+        }
+    }
+}
+
+#[tokio::test]
+async fn case_wch_10_a_watch_that_panics_is_named_and_started_again_with_a_list() {
+    let server = Scripted::start().await;
+    server.import("web", "10.1.0.1");
+    let folder = TempDir::new().unwrap();
+    write_kubeconfig(&folder, server.port, "first");
+    let observer = std::sync::Arc::new(Panics(0.into()));
+    let mut following = Following::observed(&folder.path().join("kubeconfig"), 50, observer).await;
+    // Both watches panic once, as soon as they begin.
+    for resource in Resource::ALL {
+        let trouble = following.until_trouble(resource, "unreachable").await;
+        assert!(trouble.to_string().contains("panicked"), "{trouble}");
+    }
+    server.import("db", "10.1.0.2");
+    following.until_live().await;
+    following.until(|a| a.imports() == ["shop/db", "shop/web"] && a.ended(Resource::Imports) == 2).await;
+    server.import("new", "10.1.0.3");
+    following.until(|a| a.imports() == ["shop/db", "shop/new", "shop/web"]).await;
+}
+
+#[tokio::test]
+async fn case_scl_01_slices_come_in_pages_that_are_small_beside_what_is_kept() {
+    let server = Scripted::start().await;
+    for n in 0..250 {
+        server.slice(&format!("s{n}"), "web", "10.0.0.1");
+    }
+    let following = Watching::live(&server).await;
+    assert_eq!(following.applied.slices().len(), 250);
+    let pages = server.queries("list", "endpointslices");
+    assert_eq!(pages.len(), 3, "{pages:?}");
+}

@@ -208,14 +208,12 @@ impl Feed {
         let changed = self.store.put(key, built.answers);
         self.unsigned |= changed;
         let triggered = self.triggered.remove(key);
-        if let Some(metrics) = self.metrics.as_ref().filter(|_| !first) {
-            if let (Some(at), Some(kind)) = (triggered, kind) {
-                let kind = match kind {
-                    ImportKind::ClusterSetIp => ServiceKind::ClusterIp,
-                    ImportKind::Headless => ServiceKind::HeadlessWithSelector,
-                };
-                metrics.programmed(kind, now.wall.duration_since(at).unwrap_or_default());
-            }
+        if let (Some(metrics), Some(at), Some(kind)) = (self.metrics.as_ref().filter(|_| !first), triggered, kind) {
+            let kind = match kind {
+                ImportKind::ClusterSetIp => ServiceKind::ClusterIp,
+                ImportKind::Headless => ServiceKind::HeadlessWithSelector,
+            };
+            metrics.programmed(kind, now.wall.duration_since(at).unwrap_or_default());
         }
     }
 

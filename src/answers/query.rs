@@ -27,6 +27,8 @@ pub struct Query {
 }
 
 /// What a message is.
+// A query is looked at where it is made and never moved into a collection: boxing it would cost an allocation a query.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// Shorter than a header.

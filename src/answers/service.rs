@@ -139,6 +139,8 @@ pub struct ServiceAnswers {
     pub(super) hosts: bool,
     /// Whether cluster names answer.
     pub(super) cluster_names: bool,
+    /// How many addresses a ClusterSetIP import lists, those listed twice counted twice: SRV weights need it.
+    pub(super) listed: u8,
 }
 
 impl ServiceAnswers {
@@ -149,12 +151,6 @@ impl ServiceAnswers {
             Family::V4 => &self.a,
             Family::V6 => &self.aaaa,
         }
-    }
-
-    /// How many addresses the service name has.
-    #[must_use]
-    pub fn address_count(&self) -> usize {
-        self.a.len() / Family::V4.record_len() + self.aaaa.len() / Family::V6.record_len()
     }
 
     /// How many endpoints have names.

@@ -64,7 +64,7 @@ impl Index {
             Update::Change(Change::Import(key, import)) => self.set_import(key, import, effects),
             Update::Change(Change::Slice(key, slice)) => self.set_slice(key, slice, effects),
             Update::Change(Change::Unreadable { resource, namespace, name, skipped }) => {
-                self.set_unreadable(resource, namespace, name, skipped, effects);
+                self.set_unreadable(resource, &namespace, &name, skipped, effects);
                 false
             }
             Update::Change(Change::Forgotten { resource, namespace, name }) => {
@@ -131,7 +131,7 @@ impl Index {
                 Some(old) => Some(old.value),
             },
             Some(import) => {
-                let known = self.imports.get(&key).map(|e| &e.value.skipped);
+                let known = self.imports.get(&key).map(|e| &*e.value.skipped);
                 announce(effects, || format!("ServiceImport {key}"), known, &import.skipped);
                 self.tally.import(&import, true);
                 match replace(&mut self.imports, &key, import, seen) {
@@ -160,7 +160,7 @@ impl Index {
                 Some(old) => Some(old.value),
             },
             Some(slice) => {
-                let known = self.slices.get(&key).map(|e| &e.value.skipped);
+                let known = self.slices.get(&key).map(|e| &*e.value.skipped);
                 announce(effects, || format!("EndpointSlice {key}"), known, &slice.skipped);
                 let service = ServiceKey { namespace: key.namespace.clone(), name: slice.service.clone() };
                 self.tally.slice(&slice, true);
@@ -198,26 +198,26 @@ impl Index {
     fn set_unreadable(
         &mut self,
         resource: Resource,
-        namespace: Box<str>,
-        name: Box<str>,
+        namespace: &str,
+        name: &str,
         skipped: Skipped,
         effects: &mut Effects,
     ) {
         let seen = self.seen(resource);
-        if let Some(key) = ServiceKey::new(&namespace, &name)
+        if let Some(key) = ServiceKey::new(namespace, name)
             && resource == Resource::Imports
             && let Some(entry) = self.imports.get_mut(&key)
         {
             entry.seen = seen;
         }
         if resource == Resource::Slices
-            && let Some(namespace) = crate::model::Label::new(&namespace)
-            && let Some(entry) = self.slices.get_mut(&SliceKey { namespace, name: name.clone() })
+            && let Some(namespace) = crate::model::Label::new(namespace)
+            && let Some(entry) = self.slices.get_mut(&SliceKey { namespace, name: name.into() })
         {
             entry.seen = seen;
         }
         let object = || format!("{} {namespace}/{name}", kind(resource));
-        match self.unreadable.entry((resource, namespace.clone(), name.clone())) {
+        match self.unreadable.entry((resource, namespace.into(), name.into())) {
             Slot::Occupied(mut slot) => {
                 if slot.get().value != skipped {
                     effects.skipped.push((object(), skipped.clone()));
@@ -316,7 +316,7 @@ fn replace<K: Clone + Eq + Hash, T: PartialEq>(
 const ANNOUNCED: usize = 10;
 
 /// Tells what `new` skips that `known` did not.
-fn announce(effects: &mut Effects, object: impl Fn() -> String, known: Option<&Box<[Skipped]>>, new: &[Skipped]) {
+fn announce(effects: &mut Effects, object: impl Fn() -> String, known: Option<&[Skipped]>, new: &[Skipped]) {
     if new.is_empty() {
         return; // the usual case
     }

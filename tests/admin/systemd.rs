@@ -15,7 +15,7 @@ use crate::http::{Bed, LIMIT, one, parts};
 /// The unit's process: goes on to the next state of its life at each byte.
 fn unit() {
     let bed = Bed::start(&one(), AdminParts { notifier: Notifier::from_env(), ..parts() });
-    let mut next = || {
+    let next = || {
         // Also the end of the input means to go on.
         let _ = std::io::stdin().read_exact(&mut [0]);
     };

@@ -35,17 +35,9 @@ pub(crate) struct Following {
 impl Following {
     /// Follows the server of a kubeconfig.
     pub(crate) async fn with(kubeconfig: &Path, watch_seconds: u64) -> Self {
-        let heard = Arc::new(Heard::default());
-        let mut following = Self::observed(kubeconfig, watch_seconds, heard.clone()).await;
-        following.heard = heard;
-        following
-    }
-
-    /// The same, with an observer of the test's own.
-    pub(crate) async fn observed(kubeconfig: &Path, watch_seconds: u64, observer: Arc<dyn Observer>) -> Self {
         let access = Access::Kubeconfig { file: kubeconfig.to_owned(), context: None };
-        let heard = Arc::default();
-        let source = KubeSource::new(access, Convert::default(), observer).await.unwrap();
+        let heard = Arc::new(Heard::default());
+        let source = KubeSource::new(access, Convert::default(), heard.clone()).await.unwrap();
         let (sender, receiver) = tokio::sync::mpsc::channel(QUEUE);
         let (health, cancel) = (Arc::new(Health::new(true)), CancellationToken::new());
         let task = tokio::spawn(source.watch_seconds(watch_seconds).run(sender, health.clone(), cancel.clone()));

@@ -25,7 +25,7 @@ const fn page(resource: Resource) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     path: String,
-    selector: &'static str,
+    selector: String,
     /// How many objects a page has.
     page: usize,
     /// Whether objects can be made. An API server takes `create` from the verbs of a CRD that is being deleted.
@@ -61,8 +61,8 @@ impl Target {
         match resource {
             Resource::Slices => Found::At(Self {
                 path: format!("/apis/{}/v1/{}", api::DISCOVERY_GROUP, api::ENDPOINT_SLICES),
-                // Escaped here once: it is a label that must exist, whatever its value.
-                selector: "&labelSelector=multicluster.kubernetes.io%2Fservice-name",
+                // A label that must exist, whatever its value.
+                selector: format!("&labelSelector={}", escaped(api::LABEL_SERVICE_NAME)),
                 page: page(resource),
                 creatable: true,
             }),
@@ -86,7 +86,7 @@ impl Target {
             if let Some(found) = resources.find(|r| r.name.as_deref() == Some(api::SERVICE_IMPORTS)) {
                 return Found::At(Self {
                     path: format!("{group}/{}", api::SERVICE_IMPORTS),
-                    selector: "",
+                    selector: String::new(),
                     page: page(Resource::Imports),
                     creatable: found.verbs.into_iter().flatten().any(|verb| verb == "create"),
                 });
@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn uris_carry_the_selector() {
-        let target = Target { path: "/p".to_owned(), selector: "&labelSelector=x", page: 500, creatable: true };
+        let target =
+            Target { path: "/p".to_owned(), selector: "&labelSelector=x".to_owned(), page: 500, creatable: true };
         assert_eq!(target.list_uri(true, ""), "/p?limit=500&labelSelector=x");
         assert_eq!(target.list_uri(true, "a=="), "/p?limit=500&labelSelector=x&continue=a%3D%3D");
         assert!(target.watch_uri("7", 50).ends_with("&timeoutSeconds=50&resourceVersion=7&labelSelector=x"));

@@ -347,3 +347,16 @@ fn a_deleted_object_needs_nothing_but_its_names() {
     let change = Convert::default().absent(Resource::Imports, &object);
     assert!(matches!(change, Some(Change::Import(_, None))), "{change:?}");
 }
+
+#[test]
+fn a_deleted_object_whose_name_is_no_label_is_forgotten() {
+    let object = json!({"metadata": {"namespace": "shop", "name": "a.b"}}).to_string();
+    match Convert::default().absent(Resource::Imports, &object) {
+        Some(Change::Forgotten { resource: Resource::Imports, namespace, name }) => {
+            assert_eq!((&*namespace, &*name), ("shop", "a.b"));
+        }
+        other => panic!("{other:?}"),
+    }
+    let elsewhere = Convert { namespaces: vec!["bank".to_owned()], ..Convert::default() };
+    assert!(elsewhere.absent(Resource::Imports, &object).is_none());
+}

@@ -173,3 +173,27 @@ async fn a_closed_feed_ends_the_source() {
     drop(following.applied);
     tokio::time::timeout(Duration::from_secs(10), following.task).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn an_import_whose_name_is_no_label_is_forgotten_when_it_is_deleted() {
+    let server = Scripted::start().await;
+    server.import("web", "10.1.0.1");
+    server.import("a.b", "10.1.0.2");
+    let mut following = Watching::live(&server).await;
+    assert_eq!(following.applied.unreadable(), ["shop/a.b"]);
+    server.delete("serviceimports", "a.b");
+    following.until(|a| a.unreadable().is_empty()).await;
+    assert_eq!(following.applied.imports(), ["shop/web"]);
+}
+
+#[tokio::test]
+async fn case_scl_01_slices_come_in_pages_that_are_small_beside_what_is_kept() {
+    let server = Scripted::start().await;
+    for n in 0..250 {
+        server.slice(&format!("s{n}"), "web", "10.0.0.1");
+    }
+    let following = Watching::live(&server).await;
+    assert_eq!(following.applied.slices().len(), 250);
+    let pages = server.queries("list", "endpointslices");
+    assert_eq!(pages.len(), 3, "{pages:?}");
+}

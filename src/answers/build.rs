@@ -7,8 +7,7 @@ use std::net::IpAddr;
 use foldhash::fast::RandomState;
 
 use super::options::{EmptyHeadless, EndpointNames, EndpointPolicy, Options};
-use super::rrtype;
-use super::service::{ClusterPart, Endpoints, Family, Packed, PortSet, ServiceAnswers, V6};
+use super::service::{ClusterPart, Endpoints, Packed, PortSet, ServiceAnswers, V6};
 use crate::index::View;
 use crate::model::{ClusterId, Endpoint, EndpointObjects, ImportKind, Port, Readiness, Slice, dashed_address};
 
@@ -48,9 +47,9 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
     let hosts = headless || options.endpoint_names == EndpointNames::All;
     let (endpoints, too_long) = if hosts || options.cluster_names { pack(view, &served, options) } else { (None, 0) };
     let (a, aaaa) = if headless {
-        rrsets(served.iter().map(|(_, e)| e.address), options.ttl)
+        by_family(served.iter().map(|(_, e)| e.address))
     } else {
-        rrsets(view.import.ips.iter().copied(), options.ttl)
+        by_family(view.import.ips.iter().copied())
     };
     let ports = if headless { Box::default() } else { view.import.ports.clone() };
     let answers = ServiceAnswers { a, aaaa, ports, endpoints, headless, hosts, cluster_names: options.cluster_names };
@@ -73,40 +72,16 @@ fn served<'a>(
     ready
 }
 
-/// Both RRsets of the service name, each distinct address once.
-fn rrsets(addresses: impl Iterator<Item = IpAddr>, ttl: u32) -> (Box<[u8]>, Box<[u8]>) {
+/// The addresses of the service name by family, each distinct one once.
+fn by_family(addresses: impl Iterator<Item = IpAddr>) -> (Box<[[u8; 4]]>, Box<[[u8; 16]]>) {
     let (mut a, mut aaaa, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     for address in addresses.filter(|address| seen.insert(*address)) {
         match address {
-            IpAddr::V4(ip) => {
-                a.extend(record_head(Family::V4, ttl));
-                a.extend(ip.octets());
-            }
-            IpAddr::V6(ip) => {
-                aaaa.extend(record_head(Family::V6, ttl));
-                aaaa.extend(ip.octets());
-            }
+            IpAddr::V4(ip) => a.push(ip.octets()),
+            IpAddr::V6(ip) => aaaa.push(ip.octets()),
         }
     }
     (a.into_boxed_slice(), aaaa.into_boxed_slice())
-}
-
-/// The octets of an address record in front of the address; its owner is a pointer to the question's name.
-///
-/// ```text
-///  0..2   owner: 0xC00C, a pointer to octet 12 (RFC 1035 §4.1.4)
-///  2..4   type 1 or 28
-///  4..6   class 1
-///  6..10  TTL
-///  10..12 length 4 or 16
-/// ```
-pub(super) fn record_head(family: Family, ttl: u32) -> [u8; 12] {
-    let rrtype = match family {
-        Family::V4 => rrtype::A,
-        Family::V6 => rrtype::AAAA,
-    };
-    let [t0, t1, t2, t3] = ttl.to_be_bytes();
-    [0xC0, 12, 0, rrtype as u8, 0, 1, t0, t1, t2, t3, 0, family.address_len() as u8]
 }
 
 /// An endpoint on its way into the pack.

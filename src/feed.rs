@@ -127,20 +127,23 @@ impl Feed {
         {
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
             for update in updates {
+                let mut triggered = None;
                 match &update {
                     Update::ResyncEnd(resource) => completed.push(*resource),
                     Update::Change(Change::Slice(key, Some(slice))) => {
-                        if let Some(at) = slice.triggered {
+                        triggered = slice.triggered.map(|at| {
                             let key = ServiceKey { namespace: key.namespace.clone(), name: slice.service.clone() };
-                            self.triggered.insert(key, at);
-                        }
+                            (key, at)
+                        });
                     }
                     _ => {}
                 }
                 if let Update::Change(change) = &update {
                     self.counts.updates[change.resource() as usize].fetch_add(1, Relaxed);
                 }
-                index.apply(update, &mut effects);
+                let changed = index.apply(update, &mut effects);
+                // A slice that a list brings again was programmed long ago, and nothing is built that would forget it.
+                self.triggered.extend(triggered.filter(|_| changed));
             }
         }
         for (object, Skipped { reason, what }) in effects.skipped {
@@ -205,14 +208,12 @@ impl Feed {
         let changed = self.store.put(key, built.answers);
         self.unsigned |= changed;
         let triggered = self.triggered.remove(key);
-        if let Some(metrics) = self.metrics.as_ref().filter(|_| !first) {
-            if let (Some(at), Some(kind)) = (triggered, kind) {
-                let kind = match kind {
-                    ImportKind::ClusterSetIp => ServiceKind::ClusterIp,
-                    ImportKind::Headless => ServiceKind::HeadlessWithSelector,
-                };
-                metrics.programmed(kind, now.wall.duration_since(at).unwrap_or_default());
-            }
+        if let (Some(metrics), Some(at), Some(kind)) = (self.metrics.as_ref().filter(|_| !first), triggered, kind) {
+            let kind = match kind {
+                ImportKind::ClusterSetIp => ServiceKind::ClusterIp,
+                ImportKind::Headless => ServiceKind::HeadlessWithSelector,
+            };
+            metrics.programmed(kind, now.wall.duration_since(at).unwrap_or_default());
         }
     }
 

@@ -27,6 +27,9 @@
 //! | [`serve`] | the running DNS half: start, watch, stop | all but `cli` |
 //! | [`cli`] | one file per command | all |
 
+// What must not happen on data from outside; a test may.
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
+
 pub mod admin;
 pub mod answers;
 pub mod api;

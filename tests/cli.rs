@@ -1,5 +1,7 @@
 //! The commands as a person meets them: help, errors, exit codes, and the files that must say the same.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -200,4 +202,70 @@ fn explain_says_what_is_wrong_with_the_server() {
 
     let ran = run(&mut namesake(&["explain", "web.shop", "--server", "127.0.0.1:1", "--from", "x"]));
     assert_eq!(ran.code, Some(2), "{}", ran.err);
+}
+
+#[test]
+fn explain_reads_a_folder_and_completes_short_names() {
+    let example = root().join("config/example");
+    let example = example.to_str().unwrap();
+    for name in ["web.shop", "web.shop.svc", "web.shop.svc.clusterset.local", "WEB.shop.svc.clusterset.local."] {
+        let ran = ran(&["explain", name, "--from", example]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{name}");
+        assert!(ran.out.contains(" 5 IN A 10.96.40.17\n") && ran.out.contains("ServiceImport shop/web"), "{}", ran.out);
+    }
+    // A negative answer is an explanation too, and names what is near.
+    let ran = ran(&["explain", "webb.shop", "AAAA", "--from", example, "--zone", "clusterset.local"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.contains("NXDOMAIN") && ran.out.contains("web.shop.svc"), "{}", ran.out);
+}
+
+#[test]
+fn explain_refuses_what_it_can_not_ask() {
+    let example = root().join("config/example");
+    let example = example.to_str().unwrap();
+    let long = "a".repeat(64);
+    for (args, said) in [
+        (["a..b", "A"], "\"a..b\" is no DNS name"),
+        (["", "A"], "\"\" is no DNS name"),
+        ([long.as_str(), "A"], "is no DNS name"),
+        (["web.shop", "BLA"], "\"BLA\" is no record type; give A, AAAA, SRV, TXT or TYPE<number>"),
+    ] {
+        let ran = ran(&["explain", args[0], args[1], "--from", example]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ran.err.starts_with("namesake: ") && ran.err.contains(said), "{}", ran.err);
+    }
+    let missing = ran(&["explain", "web.shop", "--from", "/nonexistent"]);
+    assert_eq!(missing.code, Some(1));
+    assert_eq!(
+        missing.err,
+        "namesake: /nonexistent: there is no such folder; create it, or give another with --from\n"
+    );
+    // Outside pods, without any source: the cluster that kubectl would ask.
+    let kubectl = run(namesake(&["explain", "web.shop"]).env("HOME", "/nonexistent"));
+    assert_eq!(kubectl.code, Some(1));
+    assert!(kubectl.err.contains("/nonexistent/.kube/config"), "{}", kubectl.err);
+}
+
+#[test]
+fn a_server_that_can_not_start_ends_with_1_and_says_why() {
+    // The reason is the source's, whichever of its parts is seen to end first.
+    for _ in 0..10 {
+        let ran = ran(&["dns", "--from", "/nonexistent", "--listen", "127.0.0.1:0", "--admin", "none"]);
+        assert_eq!(ran.code, Some(1));
+        assert_eq!(
+            ran.err,
+            "namesake: /nonexistent: there is no such folder; create it, or give another with --from\n"
+        );
+    }
+    let example = root().join("config/example");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (listen, admin) in [(address.as_str(), "none"), ("127.0.0.1:0", address.as_str())] {
+        let ran = ran(&["dns", "--from", example.to_str().unwrap(), "--listen", listen, "--admin", admin]);
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        assert!(ran.err.starts_with("namesake: ") && ran.err.contains(&address), "{}", ran.err);
+    }
+    let ran = ran(&["dns", "--from", example.to_str().unwrap(), "--listen", "192.0.2.1:0", "--admin", "none"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("192.0.2.1"), "{}", ran.err);
 }

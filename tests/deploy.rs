@@ -1,6 +1,8 @@
 //! The files in `deploy/`: the manifests fit the program and a real API server, and the stub blocks work with a real
 //! CoreDNS in front of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 mod product;
 
 use std::collections::BTreeMap;
@@ -219,8 +221,27 @@ fn the_image_exposes_what_its_command_opens_and_runs_as_a_number() {
     );
     let user: u64 = line("USER").split(':').next().unwrap().parse().unwrap();
     assert_eq!(Some(user), object("Deployment")["spec"]["template"]["spec"]["securityContext"]["runAsUser"].as_u64());
-    assert_eq!(dockerfile.lines().filter(|line| line.starts_with("FROM")).next_back(), Some("FROM scratch"));
+    assert_eq!(dockerfile.lines().rfind(|line| line.starts_with("FROM")), Some("FROM scratch"));
     assert!(dockerfile.contains("target-feature=+crt-static") && dockerfile.contains("--target"));
+}
+
+/// The files that the image's build gets to see are a package that cargo understands.
+#[test]
+fn the_build_context_holds_what_cargo_needs() {
+    let ignore = read("deploy/image/Dockerfile.dockerignore");
+    let kept: Vec<_> = ignore.lines().filter_map(|line| line.strip_prefix('!')).collect();
+    assert!(ignore.lines().any(|line| line == "*") && kept.len() > 3, "{kept:?}");
+    let folder = tempfile::tempdir().unwrap();
+    for name in kept {
+        if root().join(name).exists() {
+            std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).unwrap();
+        }
+    }
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let out =
+        cargo.args(["metadata", "--no-deps", "--offline", "--format-version=1"]).current_dir(folder.path()).output();
+    let out = out.unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
         return Built::default();
     }
     let slices: &[_] = if options.no_endpoints { &[] } else { &view.slices };
-    let served = served(slices.iter().map(|(_, slice)| *slice), options.endpoints);
+    let served = served(&slices.iter().map(|(_, slice)| *slice), options.endpoints);
     let headless = view.import.kind == ImportKind::Headless;
     let exists = if headless {
         !served.is_empty() || options.empty_headless == EmptyHeadless::Nodata
@@ -52,13 +52,15 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
         by_family(view.import.ips.iter().copied())
     };
     let ports = if headless { Box::default() } else { view.import.ports.clone() };
-    let answers = ServiceAnswers { a, aaaa, ports, endpoints, headless, hosts, cluster_names: options.cluster_names };
+    let cluster_names = options.cluster_names;
+    let listed = view.import.ips.len().min(usize::from(u8::MAX)) as u8; // the CRD allows two
+    let answers = ServiceAnswers { a, aaaa, ports, endpoints, headless, hosts, cluster_names, listed };
     Built { answers: Some(answers), too_long }
 }
 
 /// The endpoints to answer with.
 fn served<'a>(
-    slices: impl Iterator<Item = &'a Slice> + Clone,
+    slices: &(impl Iterator<Item = &'a Slice> + Clone),
     policy: EndpointPolicy,
 ) -> Vec<(&'a Slice, &'a Endpoint)> {
     let with = |readiness| {

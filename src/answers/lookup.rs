@@ -123,13 +123,7 @@ fn verdict<'a>(
 
 /// What the zone says of itself, whatever was delivered: `front` labels in front of it, fewer than three.
 #[inline(never)] // asked seldom: kept out of the way of the rest
-fn own_name<'a>(
-    store: &Store,
-    zone: &'a Zone,
-    name: &QueryName<'a>,
-    front: usize,
-    qtype: u16,
-) -> Option<Verdict<'a>> {
+fn own_name<'a>(store: &Store, zone: &'a Zone, name: &QueryName<'a>, front: usize, qtype: u16) -> Option<Verdict<'a>> {
     match (front, name.label(0)) {
         (0, _) => Some(apex(zone, qtype)),
         // Empty non-terminals: nothing of any type, ANY included (`dns.md` O7).

@@ -144,6 +144,8 @@ pub struct ServiceAnswers {
     pub(super) hosts: bool,
     /// Whether cluster names answer.
     pub(super) cluster_names: bool,
+    /// How many addresses a ClusterSetIP import lists, those listed twice counted twice: SRV weights need it.
+    pub(super) listed: u8,
 }
 
 impl ServiceAnswers {

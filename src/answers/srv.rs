@@ -16,7 +16,7 @@ impl ServiceAnswers {
         let portless = |ports: &[crate::model::Port]| usize::from(ports.is_empty() && *filter == PortFilter::Any);
         let (mut records, mut silent) = (0, 0);
         match (scope, self.endpoints.as_deref()) {
-            (Scope::All, _) if !self.headless => records = matching(&self.ports) * (self.a.len() + self.aaaa.len()),
+            (Scope::All, _) if !self.headless => records = matching(&self.ports) * usize::from(self.listed),
             (Scope::All, Some(endpoints)) => {
                 for set in &endpoints.sets {
                     records += matching(&set.ports) * set.endpoints as usize;

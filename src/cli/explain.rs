@@ -105,7 +105,9 @@ pub(super) fn command(args: &Args) -> Exit {
         return Exit::Usage;
     };
     let zone = settings.answers.zones.first().cloned().unwrap_or_default();
-    let name = expand::expand(&args.name, &zone);
+    let Some(name) = full_name(&args.name, &zone) else {
+        return Exit::Usage;
+    };
     match serve::look(&settings.source, settings.answers, PATIENCE) {
         Ok((index, store)) => {
             let index = index.read().unwrap_or_else(PoisonError::into_inner);
@@ -118,6 +120,19 @@ pub(super) fn command(args: &Args) -> Exit {
     }
 }
 
+/// The whole of a name that may be short, or a complaint.
+fn full_name(typed: &str, zone: &str) -> Option<String> {
+    let name = expand::expand(typed, zone);
+    let valid = answers::QueryName::from_text(&name).is_some();
+    if !valid {
+        complain(&format_args!(
+            "{typed:?} is no DNS name: a label is empty or longer than 63 bytes, or the whole too long; \
+             give one such as web.shop or web.shop.svc.{zone}"
+        ));
+    }
+    valid.then_some(name)
+}
+
 /// How long a cluster may take to send its lists.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -125,7 +140,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 fn ask(server: &str, args: &Args) -> Exit {
     let zone = args.flags.raw().get(Key::Zone).and_then(|given| given.values.first().cloned());
     let zone = zone.unwrap_or_else(|| Key::Zone.spec().default.to_owned());
-    let name = expand::expand(&args.name, zone.trim_end_matches('.'));
+    let Some(name) = full_name(&args.name, zone.trim_end_matches('.')) else {
+        return Exit::Usage;
+    };
     let path = format!("/explain?name={}&type={}", http::encode(&name), http::encode(&args.qtype));
     match http::get(server, &path) {
         Ok(answer) if answer.status == 200 => print(&answer.body),

@@ -58,19 +58,28 @@ impl Index {
         Self::default()
     }
 
-    /// Takes one update in; what it led to is added to `effects`.
-    pub fn apply(&mut self, update: Update, effects: &mut Effects) {
+    /// Takes one update in; what it led to is added to `effects`. Says whether an object is another than before.
+    pub fn apply(&mut self, update: Update, effects: &mut Effects) -> bool {
         match update {
             Update::Change(Change::Import(key, import)) => self.set_import(key, import, effects),
             Update::Change(Change::Slice(key, slice)) => self.set_slice(key, slice, effects),
             Update::Change(Change::Unreadable { resource, namespace, name, skipped }) => {
-                self.set_unreadable(resource, namespace, name, skipped, effects);
+                self.set_unreadable(resource, &namespace, &name, skipped, effects);
+                false
+            }
+            Update::Change(Change::Forgotten { resource, namespace, name }) => {
+                self.readable(resource, &namespace, &name);
+                false
             }
             Update::ResyncBegin(resource) => {
                 let generation = &mut self.generation[resource as usize];
                 *generation = generation.wrapping_add(1);
+                false
             }
-            Update::ResyncEnd(resource) => self.sweep(resource, effects),
+            Update::ResyncEnd(resource) => {
+                self.sweep(resource, effects);
+                false
+            }
         }
     }
 
@@ -113,22 +122,22 @@ impl Index {
         self.generation[resource as usize]
     }
 
-    fn set_import(&mut self, key: ServiceKey, import: Option<Import>, effects: &mut Effects) {
+    fn set_import(&mut self, key: ServiceKey, import: Option<Import>, effects: &mut Effects) -> bool {
         self.readable(Resource::Imports, key.namespace.as_str(), key.name.as_str());
         let seen = self.seen(Resource::Imports);
         let old = match import {
             None => match self.imports.remove(&key) {
-                None => return,
+                None => return false,
                 Some(old) => Some(old.value),
             },
             Some(import) => {
-                let known = self.imports.get(&key).map(|e| &e.value.skipped);
+                let known = self.imports.get(&key).map(|e| &*e.value.skipped);
                 announce(effects, || format!("ServiceImport {key}"), known, &import.skipped);
                 self.tally.import(&import, true);
                 match replace(&mut self.imports, &key, import, seen) {
                     Replaced::Same(same) => {
                         self.tally.import(&same, false);
-                        return;
+                        return false;
                     }
                     Replaced::New(old) => old,
                 }
@@ -138,26 +147,27 @@ impl Index {
             self.tally.import(&old, false);
         }
         effects.dirty.insert(key);
+        true
     }
 
-    fn set_slice(&mut self, key: SliceKey, slice: Option<Slice>, effects: &mut Effects) {
+    fn set_slice(&mut self, key: SliceKey, slice: Option<Slice>, effects: &mut Effects) -> bool {
         self.readable(Resource::Slices, key.namespace.as_str(), &key.name);
         let seen = self.seen(Resource::Slices);
         let mut touched = Vec::new();
         let old = match slice {
             None => match self.slices.remove(&key) {
-                None => return,
+                None => return false,
                 Some(old) => Some(old.value),
             },
             Some(slice) => {
-                let known = self.slices.get(&key).map(|e| &e.value.skipped);
+                let known = self.slices.get(&key).map(|e| &*e.value.skipped);
                 announce(effects, || format!("EndpointSlice {key}"), known, &slice.skipped);
                 let service = ServiceKey { namespace: key.namespace.clone(), name: slice.service.clone() };
                 self.tally.slice(&slice, true);
                 match replace(&mut self.slices, &key, slice, seen) {
                     Replaced::Same(same) => {
                         self.tally.slice(&same, false);
-                        return;
+                        return false;
                     }
                     Replaced::New(old) => {
                         self.members.entry(service.clone()).or_default().insert(key.name.clone());
@@ -181,32 +191,33 @@ impl Index {
             }
         }
         effects.dirty.extend(touched);
+        true
     }
 
     /// Keeps what was known of the object, as seen by a running resync.
     fn set_unreadable(
         &mut self,
         resource: Resource,
-        namespace: Box<str>,
-        name: Box<str>,
+        namespace: &str,
+        name: &str,
         skipped: Skipped,
         effects: &mut Effects,
     ) {
         let seen = self.seen(resource);
-        if let Some(key) = ServiceKey::new(&namespace, &name)
+        if let Some(key) = ServiceKey::new(namespace, name)
             && resource == Resource::Imports
             && let Some(entry) = self.imports.get_mut(&key)
         {
             entry.seen = seen;
         }
         if resource == Resource::Slices
-            && let Some(namespace) = crate::model::Label::new(&namespace)
-            && let Some(entry) = self.slices.get_mut(&SliceKey { namespace, name: name.clone() })
+            && let Some(namespace) = crate::model::Label::new(namespace)
+            && let Some(entry) = self.slices.get_mut(&SliceKey { namespace, name: name.into() })
         {
             entry.seen = seen;
         }
         let object = || format!("{} {namespace}/{name}", kind(resource));
-        match self.unreadable.entry((resource, namespace.clone(), name.clone())) {
+        match self.unreadable.entry((resource, namespace.into(), name.into())) {
             Slot::Occupied(mut slot) => {
                 if slot.get().value != skipped {
                     effects.skipped.push((object(), skipped.clone()));
@@ -300,11 +311,22 @@ fn replace<K: Clone + Eq + Hash, T: PartialEq>(
     }
 }
 
+/// How many lines are logged of one object: whoever writes it could otherwise fill the log, and a person reads the
+/// first few. `explain` and the metrics have all.
+const ANNOUNCED: usize = 10;
+
 /// Tells what `new` skips that `known` did not.
-fn announce(effects: &mut Effects, object: impl Fn() -> String, known: Option<&Box<[Skipped]>>, new: &[Skipped]) {
-    for skipped in new {
-        if !known.is_some_and(|k| k.contains(skipped)) {
-            effects.skipped.push((object(), skipped.clone()));
-        }
+fn announce(effects: &mut Effects, object: impl Fn() -> String, known: Option<&[Skipped]>, new: &[Skipped]) {
+    if new.is_empty() {
+        return; // the usual case
+    }
+    let known: HashSet<&Skipped> = known.into_iter().flatten().collect();
+    let mut fresh = new.iter().filter(|skipped| !known.contains(skipped));
+    for skipped in fresh.by_ref().take(ANNOUNCED) {
+        effects.skipped.push((object(), skipped.clone()));
+    }
+    if let Some(Skipped { reason, .. }) = fresh.next() {
+        let what = format!("and {} more parts of it are left out; `namesake explain` shows them", fresh.count() + 1);
+        effects.skipped.push((object(), Skipped { reason: *reason, what: what.into() }));
     }
 }

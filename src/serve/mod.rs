@@ -118,21 +118,15 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
         tracing::info!("authoritative for {zone}.");
     }
 
-    let input = Input::new(&settings.source, convert(&settings.answers), &metrics).await?;
     let (updates, queue) = mpsc::channel(QUEUE);
     let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
-    let reading = tokio::spawn(input.run(updates, Arc::clone(&health)));
-    // Whichever part ends first ends the process: a server whose data is frozen must not look alive (WCH-10).
-    let mut died = Box::pin(async move {
-        tokio::select! {
-            read = reading => match read {
-                Ok(Err(error)) => RunError::Input(error),
-                Ok(Ok(())) => RunError::Died("the source".to_owned()),
-                Err(panic) => RunError::Died(format!("the source ({panic})")),
-            },
-            _ = fed => RunError::Died("the feed".to_owned()),
-        }
+    let reading = tokio::spawn({
+        let (source, convert) = (settings.source.clone(), convert(&settings.answers));
+        let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
+        // Not awaited here: credentials may come from a program that takes its time, and neither DNS nor a signal waits.
+        async move { Input::new(&source, convert, &metrics).await?.run(updates, health).await }
     });
+    let mut died = Box::pin(input::first_end(reading, fed));
 
     tokio::select! {
         () = synced(&store, settings.startup_timeout) => {}

@@ -1,4 +1,4 @@
-//! Where objects come from: each source turns the outside world into a stream of [`Update`](crate::model::Update)s.
+//! Where objects come from: each source turns the outside world into a stream of [`Update`]s.
 
 mod convert;
 pub mod folder;

@@ -65,7 +65,7 @@ pub(crate) fn loopback() -> SocketAddr {
 
 /// All parts at one free port.
 pub(crate) fn one() -> AdminConfig {
-    AdminConfig { health: loopback(), ready: loopback(), metrics: loopback() }
+    AdminConfig::one(loopback())
 }
 
 /// What the routes of a server with slices look at.
@@ -93,6 +93,6 @@ impl Bed {
 
     /// The one address.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.admin.addresses().ready
+        self.admin.addresses().ready.unwrap()
     }
 }

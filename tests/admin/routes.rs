@@ -29,28 +29,32 @@ fn unknown_paths_say_what_there_is_and_other_methods_are_refused() {
 #[test]
 fn parts_with_addresses_of_their_own_are_there_and_nowhere_else() {
     let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
-    let config = AdminConfig { health: loopback(), ready: v6, metrics: loopback() };
-    let bed = Bed::start(&config, parts());
+    let config = AdminConfig { ready: Some(v6), explain: None, ..one() };
+    let explain: namesake::admin::Explain = Arc::new(|_: &str, _: &str| Ok(String::new()));
+    let bed = Bed::start(&config, AdminParts { explain: Some(explain), ..parts() });
     let at = *bed.admin.addresses();
     assert_eq!(at.health, at.metrics, "equal addresses share a listener, also with port 0");
-    assert!(at.health.port() != 0 && at.ready.port() != 0 && at.ready.is_ipv6());
-    assert_eq!(get(at.health, "/health").code, 200);
-    assert_eq!(get(at.metrics, "/metrics").code, 200);
-    assert_eq!(get(at.health, "/ready").code, 404);
-    assert_eq!(get(at.ready, "/ready").code, 503);
-    assert_eq!(get(at.ready, "/health").body, "/health is not here. What is:\n/ready\n/ready?verbose\n");
+    let (health, ready) = (at.health.unwrap(), at.ready.unwrap());
+    assert!(health.port() != 0 && ready.port() != 0 && ready.is_ipv6());
+    assert_eq!(get(health, "/health").code, 200);
+    assert_eq!(get(health, "/metrics").code, 200);
+    assert_eq!(get(health, "/ready").code, 404);
+    assert_eq!(get(health, "/explain?name=x").code, 404, "a part without an address is nowhere");
+    assert_eq!(get(ready, "/ready").code, 503);
+    assert_eq!(get(ready, "/health").body, "/health is not here. What is:\n/ready\n/ready?verbose\n");
 }
 
 #[test]
 fn a_taken_address_is_an_error_with_place_and_remedy() {
     let taken = TcpListener::bind(loopback()).unwrap();
     let address = taken.local_addr().unwrap();
-    let error = Admin::start(&AdminConfig { metrics: address, ready: address, ..one() }, parts()).unwrap_err();
+    let error =
+        Admin::start(&AdminConfig { metrics: Some(address), ready: Some(address), ..one() }, parts()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains(&format!("can't listen on {address} for ready, metrics")), "{text}");
     assert!(text.contains("stop the program that has this port, or choose another one with --admin"), "{text}");
     // 192.0.2.0/24 is for documentation: no machine has it.
-    let nowhere = AdminConfig { health: "192.0.2.1:8080".parse().unwrap(), ..one() };
+    let nowhere = AdminConfig { health: "192.0.2.1:8080".parse().ok(), ..one() };
     let text = Admin::start(&nowhere, parts()).unwrap_err().to_string();
     assert!(text.contains("this machine has no such address"), "{text}");
 }
@@ -81,7 +85,7 @@ fn metrics_are_prometheus_text_with_what_the_counts_say() {
 
 #[test]
 fn health_is_asked_once_a_second_and_counted() {
-    let bed = Bed::start(&AdminConfig { health: "0.0.0.0:0".parse().unwrap(), ..one() }, parts());
+    let bed = Bed::start(&AdminConfig { health: "0.0.0.0:0".parse().ok(), ..one() }, parts());
     let value = |name: &str| {
         let text = get(bed.address(), "/metrics").body;
         let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap().to_owned();

@@ -209,3 +209,34 @@ fn dns_1_10_owners_are_compressed_and_srv_targets_are_not() {
     // The SOA's owner, ns.dns and hostmaster point into the question.
     assert_eq!(negative.message.bytes.len(), 12 + 24 + 12 + 9 + 13 + 20, "{negative}");
 }
+
+#[test]
+fn dns_1_10_queries_of_an_unusual_shape_have_the_same_limits() {
+    let zone = zone_with(options(|o| o.nsid = Some(b"n".to_vec())), hello(5000, HTTP, "4"));
+    let stray = record(&[b"a"], A, IN, 1, &[1, 2, 3, 4]);
+    let shapes: [fn(&mut Ask, &[u8]); 3] = [
+        |ask, stray| ask.additionals.push(stray.to_vec()),
+        |ask, stray| ask.authorities.push(stray.to_vec()),
+        |ask, _| ask.edns = ask.edns.take().map(|edns| edns.option(OPTION_NSID, b"")),
+    ];
+    for shape in shapes {
+        let mut ask = Ask::new(HELLO, A).edns(Edns::size(1232));
+        shape(&mut ask, &stray);
+        let nsid = ask.edns.as_ref().map_or(0, |edns| edns.options.len() * 5);
+        let udp = zone.send(&ask);
+        assert_eq!((udp.count(), udp.message.truncated()), ((1232 - 53 - 11 - nsid) / 16, true), "{udp}");
+        let tcp = zone.send(&ask.tcp());
+        assert_eq!(tcp.count(), (65535 - 53 - 11 - nsid) / 16, "{tcp}");
+        assert!(tcp.reply.cut, "counted\n{tcp}");
+    }
+}
+
+#[test]
+fn dns_1_10_the_opt_fits_behind_glue_that_fills_the_reply() {
+    for endpoints in [1, 4, 7, 12] {
+        let zone = wide(hello(endpoints, HTTP, "46"));
+        for size in (512..1600).step_by(3) {
+            zone.send(&Ask::new(HELLO_HTTP, SRV).edns(Edns::size(size)));
+        }
+    }
+}

@@ -86,6 +86,8 @@ fn dns_v4_pairs_count_before_duplicates_go() {
     let protocols = zone(clustersetip("shop/web", &["10.96.7.7"], &["tcp/42", "udp/42/UDP"]));
     protocols.ask("web.shop.svc", SRV).srv(["0 50 42 web.shop.svc"]);
     protocols.ask("_tcp._tcp.web.shop.svc", SRV).srv(["0 100 42 web.shop.svc"]);
+    let listed_twice = zone(clustersetip("shop/web", &["10.96.7.7", "10.96.7.7"], &["http/80"]));
+    listed_twice.ask("web.shop.svc", SRV).srv(["0 50 80 web.shop.svc"]);
 }
 
 #[test]

@@ -62,10 +62,13 @@ impl Applied {
         }
     }
 
-    /// Takes what is there already.
+    /// Takes what is there already, but for a stream without end.
     pub(crate) fn drain(&mut self) {
-        while let Ok(update) = self.updates.try_recv() {
-            self.apply(update);
+        for _ in 0..10_000 {
+            match self.updates.try_recv() {
+                Ok(update) => self.apply(update),
+                Err(_) => return,
+            }
         }
     }
 
@@ -113,6 +116,7 @@ impl Applied {
                 self.mark(resource == Resource::Imports, &key);
                 self.unreadable.insert(key);
             }
+            Change::Forgotten { namespace, name, .. } => drop(self.unreadable.remove(&format!("{namespace}/{name}"))),
         }
     }
 

@@ -93,7 +93,9 @@ impl Writer<'_> {
     #[inline]
     pub(super) fn data(&mut self, data: &Data<'_>, context: &Context<'_>, rng: &mut fastrand::Rng) -> Written {
         match data {
-            Data::Addresses { service, scope: Scope::All, family } => self.all_addresses(service, *family, context, rng),
+            Data::Addresses { service, scope: Scope::All, family } => {
+                self.all_addresses(service, *family, context, rng)
+            }
             Data::Addresses { service, scope, family } => match service.part(scope) {
                 Some((endpoints, part)) => self.endpoint_addresses(endpoints, part, *family, context, rng),
                 None => Written::default(),

@@ -17,8 +17,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, Thread};
 use std::time::{Duration, SystemTime};
 
 use super::{QueryLog, QueryRecord, Transport};
@@ -45,6 +46,9 @@ const QUEUE_RECORDS: usize = 4096;
 
 /// The writer's pause between two rounds: so long may a line take, and so seldom is it woken.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long the end of the process waits for the last lines: a reader that hangs must not keep us alive.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// How often a lock is tried. It is held for the time of two copies, so only a descheduled holder exhausts this.
 const TRIES: u32 = 64;
@@ -100,12 +104,13 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// The query log that writes lines. Dropping it writes what waits and ends its thread.
+/// The query log that writes lines. Dropping it writes what waits, for two seconds at most, and ends its thread.
 pub struct LineLog {
     shared: Arc<Shared>,
     metrics: Arc<Metrics>,
     writer: Thread,
-    thread: Option<JoinHandle<()>>,
+    /// Nothing is sent: its other side is gone when the writer has ended. The lock makes it shareable.
+    ended: Mutex<Receiver<()>>,
 }
 
 impl LineLog {
@@ -119,11 +124,15 @@ impl LineLog {
             asleep: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         });
+        let (ending, ended) = channel();
         let thread = {
             let shared = Arc::clone(&shared);
-            thread::Builder::new().name("query-log".to_owned()).spawn(move || write_lines(&shared, format, out))?
+            thread::Builder::new().name("query-log".to_owned()).spawn(move || {
+                write_lines(&shared, format, out);
+                drop::<Sender<()>>(ending);
+            })?
         };
-        Ok(Self { shared, metrics, writer: thread.thread().clone(), thread: Some(thread) })
+        Ok(Self { shared, metrics, writer: thread.thread().clone(), ended: Mutex::new(ended) })
     }
 
     fn push(&self, record: &QueryRecord<'_>) -> bool {
@@ -155,8 +164,9 @@ impl Drop for LineLog {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.writer.unpark();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("whoever reads the query log does not take its last lines; they are lost");
         }
     }
 }

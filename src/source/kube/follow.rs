@@ -54,6 +54,8 @@ pub(super) struct Follower {
 
 /// Where a watch goes on.
 pub(super) struct Position {
+    /// The server that the version is of.
+    pub(super) place: u64,
     pub(super) target: Target,
     pub(super) version: String,
     pub(super) held: Held,
@@ -92,6 +94,7 @@ impl Follower {
 
     /// The whole list, as a full replacement. It ends only when it is sure to be whole.
     async fn list(&mut self) -> Result<Position, Stop> {
+        let place = self.server.place().await;
         let target = self.find().await?;
         let mut expired = 0;
         let (version, count) = loop {
@@ -113,7 +116,7 @@ impl Follower {
         self.listed = count;
         self.health.alive(self.resource);
         debug!(resource = self.resource.plural(), path = target.path(), version, count, "listed");
-        Ok(Position { target, version, held: Held::default() })
+        Ok(Position { place, target, version, held: Held::default() })
     }
 
     /// All pages; the version of the list and how many objects it has.

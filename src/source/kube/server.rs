@@ -14,6 +14,9 @@ use super::access::{Access, KubeError, Stamp, chain};
 /// How often at most the files of the credentials are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long credentials may take: a kubeconfig can have a program run for them, and programs hang.
+const CREDENTIALS: Duration = Duration::from_secs(20);
+
 /// Why there is no answer. What it means for a watch depends on what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
@@ -62,6 +65,8 @@ pub(super) struct Server {
 struct Current {
     client: Client,
     host: Arc<str>,
+    /// Counts the servers that the credentials led to.
+    place: u64,
     stamp: Stamp,
     looked: Instant,
     /// Whether the files could not be used when they were last read; said once.
@@ -72,7 +77,7 @@ impl Server {
     pub(super) async fn new(access: Access, observer: Arc<dyn Observer>) -> Result<Self, KubeError> {
         let stamp = access.stamp();
         let (client, host) = connect(&access).await?;
-        let current = Current { client, host, stamp, looked: Instant::now(), broken: false };
+        let current = Current { client, host, place: 0, stamp, looked: Instant::now(), broken: false };
         Ok(Self { access, observer, current: Mutex::new(current) })
     }
 
@@ -80,8 +85,9 @@ impl Server {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client of the credentials as they are now on disk.
-    async fn client(&self) -> (Client, Arc<str>) {
+    /// Which server the credentials lead to, as they are now on disk. It changes when they lead to another: versions
+    /// of one mean nothing to the other.
+    pub(super) async fn place(&self) -> u64 {
         let due = {
             let mut current = self.lock();
             let due = current.looked.elapsed() >= LOOK;
@@ -93,6 +99,10 @@ impl Server {
         if due && self.access.stamp() != self.lock().stamp {
             self.renew().await;
         }
+        self.lock().place
+    }
+
+    fn client(&self) -> (Client, Arc<str>) {
         let current = self.lock();
         (current.client.clone(), current.host.clone())
     }
@@ -108,7 +118,8 @@ impl Server {
                 if current.stamp != stamp || current.broken {
                     info!("took up the renewed credentials of {}", self.access.describe());
                 }
-                *current = Current { client, host, stamp, looked: Instant::now(), broken: false };
+                let place = current.place + u64::from(current.host != host);
+                *current = Current { client, host, place, stamp, looked: Instant::now(), broken: false };
             }
             // The stamp stays the old one, so it is tried again: the file may be half written.
             Err(error) if !current.broken => {
@@ -121,14 +132,14 @@ impl Server {
 
     /// The body at `uri`.
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
-        let (client, host) = self.client().await;
+        let (client, host) = self.client();
         let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
         self.observed(verb, &host, within, answer).await
     }
 
     /// The lines at `uri`, once the API server has begun to answer.
     pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
-        let (client, host) = self.client().await;
+        let (client, host) = self.client();
         let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
         self.observed("watch", &host, within, answer).await
     }
@@ -175,12 +186,12 @@ async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
     let server = config.cluster_url.to_string();
     let host: Arc<str> = host(&config.cluster_url).into();
     // A kubeconfig may have a program run for its credentials, which takes its time.
-    let client = tokio::task::spawn_blocking(move || Client::try_from(config).map_err(|e| chain(&e))).await;
-    let client = client.unwrap_or_else(|panicked| Err(panicked.to_string())).map_err(|message| KubeError::Client {
-        server,
-        message,
-        access: access.describe(),
-    })?;
+    let client = tokio::task::spawn_blocking(move || Client::try_from(config).map_err(|e| chain(&e)));
+    let client = match tokio::time::timeout(CREDENTIALS, client).await {
+        Ok(made) => made.unwrap_or_else(|panicked| Err(panicked.to_string())),
+        Err(_) => Err(format!("no credentials within {} s", CREDENTIALS.as_secs())),
+    };
+    let client = client.map_err(|message| KubeError::Client { server, message, access: access.describe() })?;
     Ok((client, host))
 }
 

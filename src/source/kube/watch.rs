@@ -59,6 +59,9 @@ impl Follower {
     /// One watch; at its end, whether that came before it was due. From there it goes on.
     async fn watch_once(&mut self, position: &mut Position) -> Result<bool, Stop> {
         let failed = |failure| Stop::Failed { verb: "watch", failure };
+        if self.server.place().await != position.place {
+            return Err(Stop::Relist);
+        }
         let seconds = self.seconds();
         let uri = position.target.watch_uri(&position.version, seconds);
         let body = self.server.stream(&uri, START).await.map_err(failed)?;

@@ -202,16 +202,15 @@ impl<'a> Packer<'a> {
 /// The open-addressing table over hosts: a slot holds the place of the host's first endpoint plus one; 0 is free.
 /// At most three quarters are taken, so a search for what is not there ends soon.
 fn table(endpoints: &Endpoints, runs: usize) -> Box<[u32]> {
-    let mut table = vec![0u32; (runs * 4 / 3 + 1).next_power_of_two()].into_boxed_slice();
-    let mask = table.len() - 1;
+    let mut table = vec![0u32; runs * 4 / 3 + 1].into_boxed_slice();
     let (mut at, mut name) = (0, Vec::with_capacity(128));
     while let Some(first) = endpoints.packed.get(at) {
         name.clear();
         name.extend_from_slice(endpoints.host(first));
         name.extend_from_slice(endpoints.cluster(first));
-        let mut slot = endpoints.hash(&name) & mask;
+        let mut slot = endpoints.slot(&name, table.len());
         while table[slot] != 0 {
-            slot = (slot + 1) & mask;
+            slot = (slot + 1) % table.len();
         }
         table[slot] = at as u32 + 1;
         at = endpoints.run(at).end;

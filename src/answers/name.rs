@@ -138,6 +138,12 @@ fn may_have_upper(name: &[u8]) -> bool {
     }
 }
 
+/// Whether dotted text can be a name; a label is what stands between dots.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    wire(text).is_some()
+}
+
 /// The wire form of dotted text in lower case, with the root's octet; `None` where a label is empty or longer than
 /// 63 bytes, or the whole is longer than 255.
 pub(super) fn wire(text: &str) -> Option<Vec<u8>> {

@@ -233,20 +233,22 @@ impl Endpoints {
             }
             return None;
         }
-        let mask = self.table.len() - 1;
-        let mut slot = self.hash(wire) & mask;
+        let mut slot = self.slot(wire, self.table.len());
         loop {
             let at = (*self.table.get(slot)? as usize).checked_sub(1)?;
             if self.is_at(at, wire) {
                 return Some(self.run(at));
             }
-            slot = (slot + 1) & mask;
+            slot = if slot + 1 < self.table.len() { slot + 1 } else { 0 };
         }
     }
 
+    /// Where the search for a name begins in a table of so many slots: the hash as a fraction of it, so that a table
+    /// need not be a power of two.
     #[inline]
-    pub(super) fn hash(&self, wire: &[u8]) -> usize {
-        self.hasher.hash_one(wire) as usize
+    pub(super) fn slot(&self, wire: &[u8], slots: usize) -> usize {
+        let fraction = self.hasher.hash_one(wire) >> 32;
+        ((fraction * slots as u64) >> 32) as usize
     }
 
     #[inline]

@@ -89,10 +89,7 @@ pub(super) fn feed(feed: Feed, queue: mpsc::Receiver<Update>) -> std::io::Result
     on_thread("feed", feed::run(feed, queue))
 }
 
-fn on_thread(
-    name: &str,
-    task: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<oneshot::Receiver<()>> {
+fn on_thread(name: &str, task: impl Future<Output = ()> + Send + 'static) -> std::io::Result<oneshot::Receiver<()>> {
     let (alive, ended) = oneshot::channel::<()>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {

@@ -96,7 +96,11 @@ fn case_scl_06_each_change_of_a_slice_is_timed_once_and_a_list_of_the_same_is_no
     let timed_slice = |address: &str, at: SystemTime| {
         let at = namesake::telemetry::rfc3339(at);
         let slice = slice("shop/db", "east", &["pg/5432"], &[&format!("db-0={address}")]);
-        replace(&slice, "labels:", &format!("annotations: {{endpoints.kubernetes.io/last-change-trigger-time: {at:?}}}, labels:"))
+        replace(
+            &slice,
+            "labels:",
+            &format!("annotations: {{endpoints.kubernetes.io/last-change-trigger-time: {at:?}}}, labels:"),
+        )
     };
     let long_ago = SystemTime::now() - Duration::from_secs(3600);
     let all = |slice: &str| headless("shop/db", &["pg/5432"]) + slice;

@@ -61,7 +61,8 @@ async fn case_upd_01_an_edit_in_a_folder_is_served_within_a_second_and_nothing_o
     for round in 0..5 {
         let fresh = format!("10.1.1.{round}");
         replace(&bed, "db.yaml", &db(&fresh));
-        let took = until("the new address", async || dig(server.dns, &[DB_0, "A"]).unwrap().data("A") == [&*fresh]).await;
+        let took =
+            until("the new address", async || dig(server.dns, &[DB_0, "A"]).unwrap().data("A") == [&*fresh]).await;
         slowest = slowest.max(took);
         // Not one of the old addresses any more, by whatever name or transport; and nobody keeps them longer than 5 s.
         for more in ["+notcp", "+tcp"] {

@@ -39,7 +39,8 @@ fn import(api: &Scripted, n: usize, headless: bool) {
         json!({"type": "ClusterSetIP", "ips": [ip], "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]})
     };
     let status = json!({"clusters": [{"cluster": "east"}, {"cluster": "west"}]});
-    let metadata = json!({"managedFields": burden(), "annotations": {"kubectl.kubernetes.io/last-applied": "x".repeat(500)}});
+    let metadata =
+        json!({"managedFields": burden(), "annotations": {"kubectl.kubernetes.io/last-applied": "x".repeat(500)}});
     api.put("serviceimports", &format!("svc-{n}"), json!({"metadata": metadata, "spec": spec, "status": status}));
 }
 
@@ -85,7 +86,11 @@ async fn case_scl_01_a_relist_of_everything_takes_half_as_much_again_at_most() {
     let watching = Watching::ready(api, &[]).await;
     assert_eq!(metric(&watching, "namesake_endpoints").await, (SLICES * ENDPOINTS) as f64);
     let steady = settled(&watching).await;
-    println!("{IMPORTS} imports, {} endpoints: resident {steady} kB, {} kB at most while loading", SLICES * ENDPOINTS, memory(&watching, "VmHWM"));
+    println!(
+        "{IMPORTS} imports, {} endpoints: resident {steady} kB, {} kB at most while loading",
+        SLICES * ENDPOINTS,
+        memory(&watching, "VmHWM")
+    );
     // The first list is the first thing that a limit on memory could make impossible.
     assert!(memory(&watching, "VmHWM") * 2 <= steady * 3, "{} kB while loading", memory(&watching, "VmHWM"));
 
@@ -134,7 +139,10 @@ async fn case_scl_02_slices_of_clustersetip_imports_cost_their_endpoints_and_no_
     until("all slices are in", async || metric(&watching, "namesake_endpoints").await == all).await;
     let with = settled(&watching).await;
     let each = (with - without) as f64 * 1024.0 / all;
-    println!("resident {without} kB without slices, {with} kB with: {each:.0} bytes an endpoint of {} of JSON", bytes as f64 / all);
+    println!(
+        "resident {without} kB without slices, {with} kB with: {each:.0} bytes an endpoint of {} of JSON",
+        bytes as f64 / all
+    );
     // As much as an endpoint may cost in all (issue 3); a tenth of what its object is on the wire.
     assert!(each <= 300.0, "{each} bytes an endpoint");
     assert!((with - without) as f64 * 1024.0 < bytes as f64 / 2.0);

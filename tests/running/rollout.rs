@@ -160,10 +160,19 @@ async fn case_cfg_06_a_rollout_loses_no_query() {
     assert!(took >= LAMEDUCK && took < LAMEDUCK + Duration::from_secs(5), "within the grace period: {took:?}");
 
     let (udp, tcp) = clients.join().unwrap();
-    println!("UDP {} answered, {} lost; TCP {} answered, {} lost", udp.answered, udp.lost.len(), tcp.answered, tcp.lost.len());
+    println!(
+        "UDP {} answered, {} lost; TCP {} answered, {} lost",
+        udp.answered,
+        udp.lost.len(),
+        tcp.answered,
+        tcp.lost.len()
+    );
     for (transport, tally) in [("UDP", udp), ("TCP", tcp)] {
         let ended = tally.ended.unwrap();
-        assert!(ended >= signalled + LAMEDUCK - Duration::from_millis(100), "{transport} ended before the lameduck did");
+        assert!(
+            ended >= signalled + LAMEDUCK - Duration::from_millis(100),
+            "{transport} ended before the lameduck did"
+        );
         // 3.5 s at a thousand a second, where the machine lets us.
         assert!(tally.answered > 1500, "{transport}: {} answers are no load", tally.answered);
         // Who asks while the door closes is refused, or sees the connection end, and asks elsewhere. All before that

@@ -42,10 +42,8 @@ async fn dns_l9_old_data_says_so_after_a_minute_ends_at_max_stale_and_quiet_data
     lost.asked("watch", "endpointslices", 1).await;
     lost.api.change(|script| script.down = true);
     let began = Instant::now();
-    until("the watch is down", async || {
-        metric(&lost, r#"namesake_watch_up{resource="serviceimports"}"#).await == 0.0
-    })
-    .await;
+    until("the watch is down", async || metric(&lost, r#"namesake_watch_up{resource="serviceimports"}"#).await == 0.0)
+        .await;
 
     let (mut stale, mut expired) = (None, None);
     let mut oldest = 0.0_f64;

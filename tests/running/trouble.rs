@@ -102,7 +102,8 @@ async fn credentials_that_do_not_come_keep_nobody_from_dns_admin_or_a_signal() {
 async fn a_log_that_nobody_reads_any_more_stops_nothing() {
     let bed = Bed::new().unwrap();
     let objects = crate::api::folder(&bed, &[("web.yaml", crate::changes::WEB)]);
-    let [dns, admin] = [bed.port().unwrap(), bed.port().unwrap()].map(|port| std::net::SocketAddr::from(([127, 0, 0, 1], port)));
+    let [dns, admin] =
+        [bed.port().unwrap(), bed.port().unwrap()].map(|port| std::net::SocketAddr::from(([127, 0, 0, 1], port)));
     let (out, err) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
     let mut child = Command::new(binary())
         .args(["dns", "--from", &objects, "--query-log"])
@@ -115,7 +116,8 @@ async fn a_log_that_nobody_reads_any_more_stops_nothing() {
     drop((out.0, err.0));
     let ended = |child: &mut std::process::Child| child.try_wait().unwrap();
     let result = std::panic::AssertUnwindSafe(async {
-        let ready = async || testbed::http::get(admin, "/ready", Duration::from_secs(1)).await.is_ok_and(|r| r.0 == 200);
+        let ready =
+            async || testbed::http::get(admin, "/ready", Duration::from_secs(1)).await.is_ok_and(|r| r.0 == 200);
         crate::api::until("it is ready", async || ready().await || ended(&mut child).is_some()).await;
         assert_eq!(ended(&mut child), None, "it has ended");
         let socket = udp(dns);

@@ -191,11 +191,7 @@ async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
         Ok(made) => made.unwrap_or_else(|panicked| Err(panicked.to_string())),
         Err(_) => Err(format!("no credentials within {} s", CREDENTIALS.as_secs())),
     };
-    let client = client.map_err(|message| KubeError::Client {
-        server,
-        message,
-        access: access.describe(),
-    })?;
+    let client = client.map_err(|message| KubeError::Client { server, message, access: access.describe() })?;
     Ok((client, host))
 }
 

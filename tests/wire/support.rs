@@ -165,7 +165,7 @@ pub(crate) fn ask(socket: &UdpSocket, query: &[u8]) -> Vec<u8> {
 }
 
 /// Waits until `condition` holds.
-pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");

@@ -31,7 +31,10 @@ const NO_CASE: [(&str, &str); 10] = [
     ("upd_07", "the controller's: mirroring endpoints"),
     ("upd_08", "the controller's: the DNS half writes nothing (main_job counts writes)"),
     ("upd_09", "the controller's: deleting a copy of a slice; that its names go is HDL-04"),
-    ("cfg_01", "later work: there is no Corefile and no reload of settings yet; a folder's broken edit is in source_folder"),
+    (
+        "cfg_01",
+        "later work: there is no Corefile and no reload of settings yet; a folder's broken edit is in source_folder",
+    ),
     ("cfg_05", "later work: there is no Corefile yet"),
 ];
 

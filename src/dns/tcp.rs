@@ -26,7 +26,7 @@ use crate::metrics::Drop;
 const PREFIX: usize = 2;
 
 /// Where replies are collected no further, but sent.
-const REPLIES: usize = 64 << 10;
+const REPLIES: usize = 16 << 10;
 
 /// What a connection reads into at first: a few queries.
 const FIRST_READ: usize = 512;

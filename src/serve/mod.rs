@@ -102,6 +102,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     let health = Arc::new(Health::new(slices));
     let state = Arc::new(AdminState::new());
     let feed = Feed::new(Arc::clone(&store), Arc::clone(&health), Some(Arc::clone(&metrics)), Now::read());
+    let listening = Arc::default();
     let admin = Admin::start(
         &admin_config(&settings),
         AdminParts {
@@ -109,7 +110,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
             health: Arc::clone(&health),
             state: Arc::clone(&state),
             metrics: Arc::clone(&metrics),
-            counts: report::counts(&feed, &store),
+            counts: report::counts(&feed, &store, Arc::clone(&listening)),
             explain: Some(report::explain(&feed, &store)),
             notifier: Notifier::from_env(),
         },
@@ -136,6 +137,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     }
     let log = query_log(&settings, &metrics)?;
     let running = Bound::bind(&config)?.serve(&store, &metrics, log.as_ref())?;
+    let _ = listening.set(running.addresses().to_vec()); // nobody else sets it
     state.set_dns_bound();
     let addresses: Vec<_> = running.addresses().iter().map(ToString::to_string).collect();
     tracing::info!("DNS on {} (UDP and TCP)", addresses.join(", "));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use testbed::Bed;
 
-use crate::api::until;
+use crate::api::{metric, until};
 use crate::asking::{A, AAAA, NOERROR, NXDOMAIN, SRV, Seen, query, receive, udp};
 use crate::product::{Namesake, example};
 
@@ -92,4 +92,27 @@ fn cpu(server: &Namesake) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.process.pid())).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn case_scl_04_what_the_kernel_drops_for_lack_of_room_is_counted() {
+    const SENT: u32 = 60_000;
+    let bed = Bed::new().unwrap();
+    let server = Namesake::with_example(&bed).await.unwrap();
+    assert_eq!(metric(&server, "namesake_dns_drops_total{reason=\"queue\"}").await, 0.0);
+    // As if it had no CPU at all: what comes waits, until the buffers are full.
+    server.process.signal("STOP").unwrap();
+    let client = udp(server.dns);
+    for number in 0..SENT {
+        client.send(&query((number % 60_000) as u16, "web.shop.svc", A)).unwrap();
+    }
+    server.process.signal("CONT").unwrap();
+    until("each is answered or counted as dropped", async || {
+        let (_, text) = server.get("/metrics").await;
+        let count = |line: &str| line.rsplit(' ').next().and_then(|count| count.parse::<f64>().ok());
+        let sum = |name| text.lines().filter(|line| line.starts_with(name)).filter_map(count).sum::<f64>();
+        let dropped = sum("namesake_dns_drops_total{reason=\"queue\"}");
+        dropped > 0.0 && dropped + sum("coredns_dns_requests_total{") == f64::from(SENT)
+    })
+    .await;
 }

@@ -106,6 +106,7 @@ mod tests {
 
     /// Writes into memory, once the gate is open.
     #[derive(Clone, Default)]
+    #[allow(clippy::type_complexity)] // a test's
     struct Gate(Arc<(Mutex<(bool, Vec<u8>)>, Condvar)>);
 
     impl Write for Gate {

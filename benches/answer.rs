@@ -52,7 +52,9 @@ fn updates(criterion: &mut Criterion) {
     let size = Size { services: 1, headless: 1, endpoints: 100, namespaces: 1 };
     let key = ServiceKey::new("ns-0", "db-0").expect("a key");
     let mut index = Index::new();
-    changes(size).into_iter().for_each(|change| index.apply(Update::Change(change), &mut Effects::default()));
+    for change in changes(size) {
+        index.apply(Update::Change(change), &mut Effects::default());
+    }
     let store = Store::new(Options::default());
     let mut group = criterion.benchmark_group("update");
     group.bench_function("build 100 endpoints", |b| {

@@ -299,7 +299,11 @@ impl<R: Responder> Connection<R> {
         match written {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End::Lost),
-            Err(_) => Err(End::Slow),
+            Err(_) => {
+                // What it did not take would stay in the kernel for minutes, in case it changes its mind.
+                let _ = self.stream.set_zero_linger();
+                Err(End::Slow)
+            }
         }
     }
 

@@ -61,12 +61,7 @@ impl Sum {
 }
 
 /// The families of all shards. `zones` are label values, `dropped` the last.
-pub(super) fn collect(
-    listeners: &[Listener],
-    zones: &[String],
-    plugin: &str,
-    queue_drops: u64,
-) -> Vec<MetricFamily> {
+pub(super) fn collect(listeners: &[Listener], zones: &[String], plugin: &str, queue_drops: u64) -> Vec<MetricFamily> {
     let mut sums: BTreeMap<(&str, usize), [Sum; 2]> = BTreeMap::new();
     let mut cut = 0;
     let mut drops = [0; Drop::ALL.len()];

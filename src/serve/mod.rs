@@ -88,6 +88,7 @@ pub fn run(settings: Settings) -> Result<(), RunError> {
         .map_err(system("the runtime's threads"))?;
     let ended = runtime.block_on(serve(settings));
     runtime.shutdown_timeout(Duration::from_millis(200));
+    telemetry::flush(Duration::from_millis(500));
     ended
 }
 

@@ -17,3 +17,4 @@ mod signals;
 mod stale;
 mod start;
 mod trouble;
+mod unread;

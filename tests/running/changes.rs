@@ -162,10 +162,10 @@ async fn case_rsv_05_a_replica_that_lags_shows_in_serial_and_age_and_converges()
     until("the second has it", async || ask(&udp(second.dns), 1, "db.shop.svc", A).answers == 2).await;
     until("its age shows it", async || version(&second).await.1 < 2.0).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
+    let since = version(&second).await.0;
     for replica in [&first, &second] {
         replica.api.slice("db-north", "db", "10.3.0.31");
     }
-    let since = version(&second).await.0;
     until("both have moved on", async || version(&first).await.0 > since && version(&second).await.0 > since).await;
     let (one, other) = (version(&first).await.0, version(&second).await.0);
     assert!((one - other).abs() <= 1.0, "serials of one change: {one} and {other}");

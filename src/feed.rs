@@ -176,7 +176,8 @@ impl Feed {
             }
         }
         if first {
-            self.triggered.clear(); // they are older than we are: no latency of ours
+            self.triggered = HashMap::new(); // they are older than we are: no latency of ours
+            self.pending.shrink_to_fit(); // nor will so much ever wait again
             self.store.set_synced();
         }
         self.sign(now);

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::lookup::{Verdict, lookup};
-use super::name::QueryName;
+use super::name::{QueryName, wire};
 use super::records::{negative_soa, records};
 use super::store::Store;
 use super::text::{dotted, type_name};
@@ -23,7 +23,8 @@ const NEAREST: usize = 3;
 /// Explains the answer to `name` (dotted, absolute) and `qtype`, as text for a person.
 #[must_use]
 pub fn explain(index: &Index, store: &Store, name: &str, qtype: u16) -> String {
-    let Some(asked) = QueryName::from_text(name) else {
+    let asked = wire(name);
+    let Some(asked) = asked.as_deref().and_then(QueryName::read_lower) else {
         return format!(
             "{name} can't be a DNS name: a label is empty or longer than 63 bytes, or the whole is too long\n"
         );
@@ -31,7 +32,7 @@ pub fn explain(index: &Index, store: &Store, name: &str, qtype: u16) -> String {
     let mut out = Report { text: String::new() };
     let full = dotted(asked.wire());
     out.line(&format!("{full} {}", type_name(qtype)));
-    lookup(store, &asked, qtype, |verdict| out.answer(store, &asked, &verdict));
+    lookup(store, &asked, qtype, |verdict| out.answer(store, &asked, verdict));
     out.line("");
     out.line("Why:");
     let Some((zone, front)) = store.zone_of(&asked) else {
@@ -81,7 +82,7 @@ impl Report {
         let _ = writeln!(self.text, "  {:<9}   {text}", "");
     }
 
-    fn answer(&mut self, store: &Store, asked: &QueryName, verdict: &Verdict<'_>) {
+    fn answer(&mut self, store: &Store, asked: &QueryName<'_>, verdict: &Verdict<'_>) {
         match verdict {
             Verdict::Refused => self.line("REFUSED"),
             Verdict::ServFail(_, ede) => self.line(&format!("SERVFAIL (EDE {})", ede.code())),
@@ -128,7 +129,7 @@ impl Report {
         self.list(known, |out, key| out.sub(key.name.as_str()));
     }
 
-    fn service(&mut self, index: &Index, store: &Store, key: &ServiceKey, asked: &QueryName, left: usize) {
+    fn service(&mut self, index: &Index, store: &Store, key: &ServiceKey, asked: &QueryName<'_>, left: usize) {
         let options = store.options();
         if !options.namespaces.is_empty() && !options.namespaces.iter().any(|n| n == key.namespace.as_str()) {
             self.item("namespace", &format!("{} is not among those served (option namespaces)", key.namespace));
@@ -242,7 +243,7 @@ impl Report {
         &mut self,
         store: &Store,
         key: &ServiceKey,
-        asked: &QueryName,
+        asked: &QueryName<'_>,
         left: usize,
         import: &Import,
         slices: &[(&crate::model::SliceKey, &Slice)],

@@ -12,15 +12,15 @@ use super::TcpLimits;
 /// What a worker's socket may hold while its thread is busy: some 10,000 small queries.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// What the kernel holds of a TCP connection in each direction; it takes twice as much for its own bookkeeping. Left
-/// to itself it grows to megabytes where a client asks and does not read, and it counts as this process's memory.
-const CONNECTION_BUFFER: usize = 32 << 10;
-
 /// How often a UDP worker looks whether it should stop, when nobody asks.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// How long a reply waits for room in the send buffer before it is dropped.
 const SEND_PATIENCE: Duration = Duration::from_millis(100);
+
+/// What the kernel may hold of one TCP connection in each direction. It would let a client that reads nothing have
+/// 4 MiB of replies (`tcp_wmem`), all of it charged to our memory, and any reply fits in a few rounds of this.
+const TCP_BUFFER: usize = 32 << 10;
 
 /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
@@ -120,9 +120,9 @@ impl Place {
             .and_then(|socket| {
                 // Or TIME_WAIT connections would keep a restart away. It does not let two listeners share.
                 socket.set_reuse_address(true)?;
-                // Connections have these from the listener.
-                socket.set_send_buffer_size(CONNECTION_BUFFER)?;
-                socket.set_recv_buffer_size(CONNECTION_BUFFER)?;
+                // Before listen: connections inherit them, and the window that is offered depends on them.
+                socket.set_send_buffer_size(TCP_BUFFER)?;
+                socket.set_recv_buffer_size(TCP_BUFFER)?;
                 self.bind(&socket)?;
                 Ok(socket)
             })

@@ -253,6 +253,7 @@ fn the_unit_starts_the_example_settings_and_gives_it_time() {
     assert_eq!(value("Type"), "notify");
     assert_eq!(value("TimeoutStartSec"), "infinity", "an API server that is away must not end it");
     assert_eq!(value("RestartPreventExitStatus"), "2", "the exit code of wrong settings");
+    assert_eq!(value("StartLimitIntervalSec"), "0", "an address that comes up late must not leave it dead");
     assert_eq!(value("AmbientCapabilities"), "CAP_NET_BIND_SERVICE");
     let (program, args) = value("ExecStart").split_once(' ').unwrap();
     assert!(program.ends_with("/namesake"));

@@ -98,7 +98,7 @@ fn what_the_readme_names_is_there() {
     for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')']) {
         if let Some(flag) = word.strip_prefix("--").filter(|flag| flag.starts_with(|c: char| c.is_ascii_lowercase())) {
             let known = KEYS.iter().any(|spec| spec.flag() == word);
-            let of_others = ["release", "server", "config", "corefile"];
+            let of_others = ["release", "server", "config", "corefile", "rm", "restart", "image"];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }
         if word.starts_with("namesake_") || word.starts_with("coredns_") {

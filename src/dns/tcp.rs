@@ -364,7 +364,7 @@ mod tests {
 
     impl Responder for Large {
         fn respond(&self, _: &[u8], _: Transport, _: &mut [u8], _: &mut fastrand::Rng) -> Outcome {
-            let len = 40_000;
+            let len = 10_000;
             let (rcode, qtype, zone) = (0, 1, None);
             Outcome::Reply(Reply { len, rcode, qtype, zone, dnssec_ok: false, truncated: false, cut: false })
         }

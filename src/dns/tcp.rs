@@ -297,13 +297,9 @@ impl<R: Responder> Connection<R> {
         self.output.clear();
         self.output.shrink_to(KEPT);
         match written {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(End::Lost),
-            Err(_) => {
-                // What it did not take would stay in the kernel for minutes, in case it changes its mind.
-                let _ = self.stream.set_zero_linger();
-                Err(End::Slow)
-            }
+            Ok(done) => done.map_err(|_| End::Lost),
+            // What it did not take would stay in the kernel for minutes, in case it changes its mind.
+            Err(_) => Err(self.stream.set_zero_linger().map_or(End::Lost, |()| End::Slow)),
         }
     }
 

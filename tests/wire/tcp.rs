@@ -174,28 +174,6 @@ fn connect_narrow(server: &Server) -> TcpStream {
 }
 
 #[test]
-fn prt_08_what_a_client_does_not_read_takes_little_of_the_kernels_memory() {
-    let server = Server::with_limits(TcpLimits { idle: PATIENCE, read: PATIENCE, write: PATIENCE, ..short() });
-    let mut streams: Vec<_> = (0..10).map(|_| connect_narrow(&server)).collect();
-    let many: Vec<u8> = (0..100).flat_map(|id| framed(&query(id, "big.example", A))).collect();
-    for stream in &mut streams {
-        stream.write_all(&many).unwrap();
-    }
-    // Replies of 60,000 bytes: what is answered is what was taken from us. No more comes when that rests.
-    let mut asked = (0, Instant::now());
-    until("all that fits is answered", || {
-        let now = server.asked();
-        if now != asked.0 {
-            asked = (now, Instant::now());
-        }
-        asked.1.elapsed() > Duration::from_millis(500)
-    });
-    let each = asked.0 * 60_000 / streams.len();
-    println!("{each} bytes of replies for a client that does not read");
-    assert!((60_000..=300_000).contains(&each), "{each} bytes");
-}
-
-#[test]
 fn prt_08_a_client_that_was_given_up_is_forgotten_by_the_kernel_too() {
     let server = Server::with_limits(TcpLimits { idle: PATIENCE, read: PATIENCE, ..short() });
     let mut stream = connect_narrow(&server);

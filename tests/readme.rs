@@ -95,7 +95,7 @@ fn what_the_readme_names_is_there() {
     for path in named {
         assert!(root().join(&path).exists(), "{path} is not there");
     }
-    for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')']) {
+    for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')', '{']) {
         if let Some(flag) = word.strip_prefix("--").filter(|flag| flag.starts_with(|c: char| c.is_ascii_lowercase())) {
             let known = KEYS.iter().any(|spec| spec.flag() == word);
             let of_others = ["release", "server", "config", "corefile", "rm", "restart", "image"];

@@ -17,6 +17,9 @@ use crate::model::{
 /// How many endpoints, names or suggestions are listed before the rest is only counted.
 const MOST: usize = 20;
 
+/// How many services are compared for the nearest names: some milliseconds.
+const LOOKED_AT: usize = 2_000;
+
 /// How many nearest names are offered.
 const NEAREST: usize = 3;
 
@@ -202,6 +205,9 @@ impl Report {
             return;
         }
         let why = match import.kind {
+            ImportKind::Headless if store.options().no_endpoints => {
+                "endpoints are not watched (option no_endpoints), so a headless import has no names"
+            }
             ImportKind::Headless if slices.is_empty() => "no EndpointSlice names it, so a headless import has no names",
             ImportKind::Headless => {
                 "none of its endpoints is ready, so a headless import has no names (specification §2.4.1)"
@@ -292,8 +298,15 @@ impl Report {
             distance(key.namespace.as_str(), wanted.namespace.as_str())
                 + distance(key.name.as_str(), wanted.name.as_str())
         };
-        let mut near: Vec<_> =
-            index.services().filter(|key| store.get(key).is_some()).map(|key| (far(key), key)).collect();
+        // The feed waits while we look, so the look is bounded: of a large clusterset first those that share a half of
+        // the name, and only where these are none some of the others.
+        let half = |key: &&ServiceKey| key.namespace == wanted.namespace || key.name == wanted.name;
+        let served = |key: &&ServiceKey| store.get(key).is_some();
+        let mut near: Vec<_> = index.services().filter(half).filter(served).take(LOOKED_AT).collect();
+        if near.is_empty() {
+            near = index.services().filter(served).take(LOOKED_AT).collect();
+        }
+        let mut near: Vec<_> = near.into_iter().map(|key| (far(key), key)).collect();
         near.sort();
         let mut shown: Vec<_> = near.into_iter().map(|(_, key)| show(key)).collect();
         shown.dedup();

@@ -1,5 +1,7 @@
 //! `namesake plan`, as a person and as a pipeline see it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 mod clusters;
 
 use clusters::{Folder, exported, must_be, pod};

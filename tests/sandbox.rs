@@ -1,5 +1,7 @@
 //! `namesake sandbox`: the folder is edited, and what it prints and what DNS answers follow.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 mod clusters;
 mod product;
 

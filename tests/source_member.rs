@@ -1,5 +1,7 @@
 //! JSON of member clusters → the types of plans, as the watches of live members get it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 use namesake::model::{ClusterId, ImportKind, Protocol, ServiceKey};
 use namesake::reconcile::World;
 use namesake::reconcile::objects::{Family, OwnerKind, Status, TargetPort, Time};

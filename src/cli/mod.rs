@@ -6,6 +6,7 @@
 mod dns;
 mod expand;
 mod explain;
+mod generate;
 mod http;
 mod settings;
 
@@ -65,6 +66,9 @@ enum Command {
     /// Say what a name answers, and why
     #[command(long_about = explain::ABOUT, after_help = explain::EXAMPLES)]
     Explain(explain::Args),
+    /// Write CRDs, made from this program's own types
+    #[command(long_about = generate::ABOUT, after_help = generate::EXAMPLES)]
+    Generate(generate::Args),
 }
 
 /// Runs the command of these arguments (the first is the program's name).
@@ -80,6 +84,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match cli.command {
         Command::Dns(args) => dns::command(&args),
         Command::Explain(args) => explain::command(&args).into(),
+        Command::Generate(args) => generate::command(&args).into(),
     }
 }
 

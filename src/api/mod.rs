@@ -1,4 +1,21 @@
-//! The names of the Multi-Cluster Services API that users see: group, versions, labels and values, each exactly once.
+//! The Multi-Cluster Services API as users see it: group, versions, labels and values, each exactly once; the types of
+//! ServiceExport and ServiceImport; and the CRDs, which are made of these types.
+
+mod condition;
+pub mod crd;
+mod export;
+mod import;
+mod metadata;
+mod schema;
+
+pub use condition::{Condition, ConditionStatus};
+pub use export::{ServiceExport, ServiceExportSpec, ServiceExportStatus};
+pub use import::{
+    ClientIpConfig, ClusterStatus, EndpointSliceObjects, ImportType, ServiceImport, ServiceImportSpec,
+    ServiceImportStatus, ServicePort, SessionAffinityConfig,
+};
+pub use metadata::{Metadata, OwnerReference};
+pub use schema::Schema;
 
 /// The API group of ServiceImport and ServiceExport (KEP-1645).
 pub const GROUP: &str = "multicluster.x-k8s.io";
@@ -6,6 +23,12 @@ pub const GROUP: &str = "multicluster.x-k8s.io";
 /// The versions of the group that we read, the preferred one first. `v1beta1` is the storage version since mcs-api
 /// v0.5.0; older clusters have `v1alpha1` alone. Their schemas are the same.
 pub const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
+
+/// The plural of ServiceExport, as in URLs and RBAC rules.
+pub const SERVICE_EXPORTS: &str = "serviceexports";
+
+/// The name of the ServiceExport CRD.
+pub const SERVICE_EXPORT_CRD: &str = "serviceexports.multicluster.x-k8s.io";
 
 /// The plural of ServiceImport, as in URLs and RBAC rules.
 pub const SERVICE_IMPORTS: &str = "serviceimports";

@@ -3,47 +3,53 @@
 //! When a CRD is deleted, the API server deletes all its objects first, and a watch sees no difference between that
 //! and somebody deleting every import one by one. It must not empty the zone (`dns.md` L17): a CRD goes by a slip of
 //! `helm uninstall`, or on the way through a reinstallation, while the services behind the names run on. So deletes
-//! of imports are held for a moment, and passed on only when discovery still offers the CRD *and* lets objects of it
-//! be made: while a CRD is being deleted the API server marks it as terminating before it touches the first object,
-//! and takes the verb `create` out of discovery from then on. That costs one small request for a burst of deletes,
-//! and no permission.
+//! of custom resources are held for a moment, and passed on only when discovery still offers the CRD *and* lets objects
+//! of it be made: while a CRD is being deleted the API server marks it as terminating before it touches the first
+//! object, and takes the verb `create` out of discovery from then on. That costs one small request for a burst of
+//! deletes, and no permission.
 //!
-//! Endpoints are not concerned: deletes of slices, and changes of imports, pass at once.
+//! Built-in resources are not concerned, and changes pass at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Change, ServiceKey};
-
 /// How long a delete is held before it is asked about: the time that discovery may lag behind the objects, with a
 /// wide margin, and the time over which a burst is put together.
 pub(super) const HOLD: Duration = Duration::from_millis(100);
 
-/// Deletes of imports that nobody has confirmed yet.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    deletes: BTreeMap<ServiceKey, Change>,
+/// Namespace and name.
+pub(super) type Name = (String, String);
+
+/// Deletes that nobody has confirmed yet.
+#[derive(Debug)]
+pub(super) struct Held<T> {
+    deletes: BTreeMap<Name, T>,
     due: Option<Instant>,
 }
 
-impl Held {
-    /// Keeps `change` back where it is a delete of an import, and gives it back where it is not. An import that is
-    /// there again is not deleted any more.
-    pub(super) fn pass(&mut self, change: Change) -> Option<Change> {
-        match change {
-            Change::Import(key, None) => {
-                self.deletes.insert(key.clone(), Change::Import(key, None));
-                self.due.get_or_insert_with(|| Instant::now() + HOLD);
-                None
-            }
-            Change::Import(key, import) => {
-                self.deletes.remove(&key);
-                Some(Change::Import(key, import))
-            }
-            other => Some(other),
-        }
+impl<T> Default for Held<T> {
+    fn default() -> Self {
+        Self { deletes: BTreeMap::new(), due: None }
+    }
+}
+
+impl<T> Held<T> {
+    /// Whether nothing is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.deletes.is_empty()
+    }
+
+    /// Keeps a delete back.
+    pub(super) fn hold(&mut self, name: Name, delete: T) {
+        self.deletes.insert(name, delete);
+        self.due.get_or_insert_with(|| Instant::now() + HOLD);
+    }
+
+    /// What is there again is not deleted any more.
+    pub(super) fn forget(&mut self, name: &Name) {
+        self.deletes.remove(name);
     }
 
     /// Waits until the deletes are due to be asked about; for ever where there are none.
@@ -60,7 +66,7 @@ impl Held {
     }
 
     /// They mean what they say.
-    pub(super) fn release(&mut self) -> impl Iterator<Item = Change> + use<> {
+    pub(super) fn release(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.due = None;
         std::mem::take(&mut self.deletes).into_values()
     }

@@ -15,17 +15,22 @@ use super::access::{Access, KubeError, Stamp, chain};
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Why there is no answer. What it means for a watch depends on what was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
     /// 410: too old a version, or an expired page token.
+    #[error("410 Gone")]
     Gone,
     /// 404.
+    #[error("not found")]
     NotFound,
     /// 403, with what the API server said.
+    #[error("not allowed: {0}")]
     Forbidden(String),
     /// 401, or credentials that can't be had.
+    #[error("the credentials are not accepted: {0}")]
     Unauthorized(String),
     /// Everything else: no connection, no answer in time, 429, 5xx, an answer that makes no sense.
+    #[error("{0}")]
     Unreachable(String),
 }
 
@@ -99,7 +104,12 @@ impl Server {
         self.lock().place
     }
 
-    fn client(&self) -> (Client, Arc<str>) {
+    /// The client as it is now.
+    pub(super) fn client(&self) -> Client {
+        self.lock().client.clone()
+    }
+
+    fn connection(&self) -> (Client, Arc<str>) {
         let current = self.lock();
         (current.client.clone(), current.host.clone())
     }
@@ -129,14 +139,14 @@ impl Server {
 
     /// The body at `uri`.
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
-        let (client, host) = self.client();
+        let (client, host) = self.connection();
         let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
         self.observed(verb, &host, within, answer).await
     }
 
     /// The lines at `uri`, once the API server has begun to answer.
     pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
-        let (client, host) = self.client();
+        let (client, host) = self.connection();
         let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
         self.observed("watch", &host, within, answer).await
     }

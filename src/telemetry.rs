@@ -79,6 +79,8 @@ where
         .with_env_filter(filter)
         .with_writer(writer)
         .with_ansi(false)
+        // Else a line that can't be written is told to stderr, and a closed stderr panics whoever had something to say.
+        .log_internal_errors(false)
         .event_format(Lines { format })
         .finish())
 }

@@ -352,3 +352,49 @@ fn answer_one<R: Responder>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns::{Outcome, Reply, Transport};
+    use crate::metrics::Metrics;
+
+    /// Answers with much.
+    struct Large;
+
+    impl Responder for Large {
+        fn respond(&self, _: &[u8], _: Transport, _: &mut [u8], _: &mut fastrand::Rng) -> Outcome {
+            let len = 40_000;
+            let (rcode, qtype, zone) = (0, 1, None);
+            Outcome::Reply(Reply { len, rcode, qtype, zone, dnssec_ok: false, truncated: false, cut: false })
+        }
+    }
+
+    #[tokio::test]
+    async fn prt_08_replies_are_collected_up_to_a_bound_whatever_is_pipelined() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let shard = Metrics::new(&[], "multicluster").dns_shard("dns://:53", true);
+        let limits = TcpLimits::default();
+        let mut connection = Connection {
+            stream,
+            peer,
+            handler: Arc::new(Handler::new(Arc::new(Large), shard, None, Transport::Tcp)),
+            stop: Stop::default(),
+            input: [0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(1000),
+            output: Vec::new(),
+            closing: None,
+            _place: Connections::new(&limits, None).admit(peer.ip()).unwrap(),
+            limits,
+        };
+        let mut rounds = 0;
+        while !connection.input.is_empty() {
+            connection.answer(Instant::now());
+            assert!(connection.output.len() <= REPLIES + PREFIX + usize::from(u16::MAX));
+            connection.output.clear();
+            rounds += 1;
+        }
+        assert_eq!(rounds, 500, "two replies are more than the bound, one is not");
+    }
+}

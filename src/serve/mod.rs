@@ -118,26 +118,15 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
         tracing::info!("authoritative for {zone}.");
     }
 
-    let input = Input::new(&settings.source, convert(&settings.answers), &metrics).await?;
     let (updates, queue) = mpsc::channel(QUEUE);
     let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
-    let mut reading = tokio::spawn(input.run(updates, Arc::clone(&health)));
-    // Whichever part ends first ends the process: a server whose data is frozen must not look alive (WCH-10).
-    let mut died = Box::pin(async move {
-        let source = |read: Result<Result<(), InputError>, tokio::task::JoinError>| match read {
-            Ok(Err(error)) => RunError::Input(error),
-            Ok(Ok(())) => RunError::Died("the source".to_owned()),
-            Err(panic) => RunError::Died(format!("the source ({panic})")),
-        };
-        tokio::select! {
-            read = &mut reading => source(read),
-            // The feed ends when its source does, and may be seen first: the source's reason is the one to tell.
-            _ = fed => match tokio::time::timeout(Duration::from_secs(1), reading).await {
-                Ok(read) => source(read),
-                Err(_) => RunError::Died("the feed".to_owned()),
-            },
-        }
+    let reading = tokio::spawn({
+        let (source, convert) = (settings.source.clone(), convert(&settings.answers));
+        let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
+        // Not awaited here: credentials may come from a program that takes its time, and neither DNS nor a signal waits.
+        async move { Input::new(&source, convert, &metrics).await?.run(updates, health).await }
     });
+    let mut died = Box::pin(input::first_end(reading, fed));
 
     tokio::select! {
         () = synced(&store, settings.startup_timeout) => {}

@@ -50,6 +50,9 @@ impl<T> Held<T> {
     /// What is there again is not deleted any more.
     pub(super) fn forget(&mut self, name: &Name) {
         self.deletes.remove(name);
+        if self.deletes.is_empty() {
+            self.due = None; // the next delete waits its own time
+        }
     }
 
     /// Waits until the deletes are due to be asked about; for ever where there are none.
@@ -69,5 +72,28 @@ impl<T> Held<T> {
     pub(super) fn release(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.due = None;
         std::mem::take(&mut self.deletes).into_values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> Name {
+        ("shop".to_owned(), name.to_owned())
+    }
+
+    #[tokio::test]
+    async fn every_delete_is_held_for_its_time_also_after_one_that_was_taken_back() {
+        let mut held = Held::default();
+        held.hold(name("a"), "a");
+        held.forget(&name("a"));
+        assert!(held.is_empty());
+        assert!(tokio::time::timeout(HOLD * 2, held.due()).await.is_err(), "there is nothing to ask about");
+        let began = Instant::now();
+        held.hold(name("b"), "b");
+        held.due().await;
+        assert!(began.elapsed() >= HOLD, "{:?}", began.elapsed());
+        assert_eq!(held.release().collect::<Vec<_>>(), ["b"]);
     }
 }

@@ -25,6 +25,7 @@ impl ForDns {
                 presence: Presence::Crd(api::SERVICE_IMPORT_CRD),
                 namespace: None,
                 labels: None,
+                page: 500,
             },
             Resource::Slices => Collection {
                 group: api::DISCOVERY_GROUP,
@@ -34,6 +35,8 @@ impl ForDns {
                 namespace: None,
                 // It must be there, whatever its value.
                 labels: Some(api::LABEL_SERVICE_NAME),
+                // A slice has a hundred endpoints, and is as long as forty imports.
+                page: 100,
             },
         };
         Self { resource, collection, convert, health }

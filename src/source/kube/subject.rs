@@ -17,6 +17,9 @@ pub struct Collection {
     pub namespace: Option<String>,
     /// Labels that objects must have, as in `kubectl -l`.
     pub labels: Option<&'static str>,
+    /// How many objects a page of a list has: a page is the most that is held twice, so it must stay small beside what
+    /// is kept (SCL-01).
+    pub page: usize,
 }
 
 /// Whether an API server has a kind of object.

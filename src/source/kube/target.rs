@@ -10,15 +10,14 @@ use super::subject::Collection;
 /// How long a small request may take.
 const SMALL: Duration = Duration::from_secs(5);
 
-/// How many objects a page of a list has.
-const PAGE: usize = 500;
-
 /// Where a resource is found: its collection's path, with the version that the API server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     path: String,
     /// What comes behind in a query.
     selector: String,
+    /// How many objects a page has.
+    page: usize,
     /// Whether objects can be made. An API server takes `create` from the verbs of a CRD that is being deleted.
     creatable: bool,
 }
@@ -59,6 +58,7 @@ impl Target {
             Found::At(Self {
                 path: format!("{}/{}{}", root(version), namespace.unwrap_or_default(), collection.plural),
                 selector: labels.unwrap_or_default(),
+                page: collection.page,
                 creatable,
             })
         };
@@ -100,7 +100,7 @@ impl Target {
 
     /// A page of the list; the whole list in one where it is not to be in pages.
     pub(super) fn list_uri(&self, paged: bool, next: &str) -> String {
-        let limit = if paged { format!("limit={PAGE}") } else { "limit=0".to_owned() };
+        let limit = if paged { format!("limit={}", self.page) } else { "limit=0".to_owned() };
         let next = if next.is_empty() { String::new() } else { format!("&continue={}", escaped(next)) };
         format!("{}?{limit}{}{next}", self.path, self.selector)
     }
@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn uris_carry_the_selector() {
-        let target = Target { path: "/p".to_owned(), selector: "&labelSelector=x".to_owned(), creatable: true };
+        let target =
+            Target { path: "/p".to_owned(), selector: "&labelSelector=x".to_owned(), page: 500, creatable: true };
         assert_eq!(target.list_uri(true, ""), "/p?limit=500&labelSelector=x");
         assert_eq!(target.list_uri(true, "a=="), "/p?limit=500&labelSelector=x&continue=a%3D%3D");
         assert!(target.watch_uri("7", 50).ends_with("&timeoutSeconds=50&resourceVersion=7&labelSelector=x"));

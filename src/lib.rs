@@ -15,6 +15,7 @@
 //! | [`model`] | the vocabulary: keys, imports, slices, endpoints, changes | nothing |
 //! | [`api`] | the group, labels and values that users see, once | nothing |
 //! | [`source`] | kube watches and YAML folders → a stream of updates | `model`, `api` |
+//! | [`reconcile`] | observed clusters → merge → what each should hold → plan | `model`, `api` |
 //! | [`index`] | imports × slices → one view per service; what is dirty | `model` |
 //! | [`answers`] | view → records; the name tree; lookup; the wire fast path | `model`, `index` |
 //! | [`dns`] | whole messages, sockets, limits, drain | `answers` |
@@ -40,6 +41,7 @@ pub mod feed;
 pub mod index;
 pub mod metrics;
 pub mod model;
+pub mod reconcile;
 pub mod serve;
 pub mod source;
 pub mod systemd;

@@ -56,3 +56,50 @@ pub const TYPE_CLUSTERSET_IP: &str = "ClusterSetIP";
 
 /// `spec.type` of an import whose names are its endpoints.
 pub const TYPE_HEADLESS: &str = "Headless";
+
+/// The plural of ServiceExport, as in URLs and RBAC rules.
+pub const SERVICE_EXPORTS: &str = "serviceexports";
+
+/// Who we are, in every label that says who manages an object: what carries it is ours, what doesn't isn't.
+pub const MANAGED_BY: &str = "namesake";
+
+/// Label of everything that we write: its manager.
+pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// Label of an EndpointSlice: its manager. Never the value of kube-controller-manager's own controllers.
+pub const LABEL_SLICE_MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+
+/// Label of an EndpointSlice: the Service that it belongs to. On ours it is the derived Service, never the user's: a
+/// user's Service would receive another cluster's pods, and `cluster.local` would change.
+pub const LABEL_KUBERNETES_SERVICE_NAME: &str = "kubernetes.io/service-name";
+
+/// Label of EndpointSlices of a headless Service: kube-proxy's informers skip them.
+pub const LABEL_HEADLESS: &str = "service.kubernetes.io/headless";
+
+/// Label of a derived Service: it stands for an import and must not be exported again.
+pub const LABEL_SERVICE_IMPORTED: &str = "multicluster.kubernetes.io/service-imported";
+
+/// Label of Cluster API for the cluster an object belongs to; on slices by option.
+pub const LABEL_CLUSTER_API_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Annotation of a ServiceImport: the name of its derived Service.
+pub const ANNOTATION_DERIVED_SERVICE: &str = "multicluster.kubernetes.io/derived-service";
+
+/// Annotation of one of our EndpointSlices that is being drained: since when, in seconds since 1970.
+pub const ANNOTATION_DRAINING_SINCE: &str = "namesake/draining-since";
+
+/// Annotation of a Namespace: `"true"` or `"false"`, whether services are imported into it and exported from it, where
+/// the settings listen to it.
+pub const ANNOTATION_NAMESPACE: &str = "namesake/enabled";
+
+/// Condition of a ServiceExport: its Service exists and may be exported.
+pub const CONDITION_VALID: &str = "Valid";
+
+/// Condition of a ServiceExport (it was written everywhere) and of a ServiceImport (it can be used).
+pub const CONDITION_READY: &str = "Ready";
+
+/// Condition of a ServiceExport: the exporting clusters disagree about a property.
+pub const CONDITION_CONFLICT: &str = "Conflict";
+
+/// Condition of the request documents for a Service that can't be exported; written by option alone.
+pub const CONDITION_INVALID_SERVICE: &str = "InvalidService";

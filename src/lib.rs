@@ -14,8 +14,9 @@
 //! |---|---|---|
 //! | [`model`] | the vocabulary: keys, imports, slices, endpoints, changes | nothing |
 //! | [`api`] | the group, labels and values that users see, once | nothing |
-//! | [`source`] | kube watches and YAML folders → a stream of updates | `model`, `api` |
 //! | [`reconcile`] | observed clusters → merge → what each should hold → plan | `model`, `api` |
+//! | [`source`] | kube watches and YAML folders → a stream of updates | `model`, `api`, `reconcile` |
+//! | [`controller`] | member clusters, and what is written to them | `source`, `reconcile` |
 //! | [`index`] | imports × slices → one view per service; what is dirty | `model` |
 //! | [`answers`] | view → records; the name tree; lookup; the wire fast path | `model`, `index` |
 //! | [`dns`] | whole messages, sockets, limits, drain | `answers` |
@@ -36,6 +37,7 @@ pub mod answers;
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod controller;
 pub mod dns;
 pub mod feed;
 pub mod index;

@@ -9,6 +9,8 @@ use std::time::Duration;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use super::inline::Inline;
+
 /// How long a connection may take. The default of 30 s would hide a dead API server from readiness for as long.
 const CONNECT: Duration = Duration::from_secs(3);
 
@@ -27,6 +29,8 @@ pub enum Access {
         /// The context in it; none is the current one.
         context: Option<String>,
     },
+    /// With credentials that are at hand: nothing is read and nothing is run for them.
+    Inline(Inline),
 }
 
 /// Why there is no client. `Display` says what to do next.
@@ -95,6 +99,7 @@ impl Access {
         let mut config = match self {
             Self::InCluster => Config::incluster().map_err(|e| KubeError::NotInCluster { message: chain(&e) })?,
             Self::Kubeconfig { file, context } => kubeconfig(file, context.as_deref()).await?,
+            Self::Inline(inline) => inline.config().await?,
         };
         config.connect_timeout = Some(CONNECT);
         // The client would hide 429, 503 and 504 from us for seconds; we retry ourselves, and say so.
@@ -115,6 +120,7 @@ impl Access {
                 files.push(file.clone());
                 files
             }
+            Self::Inline(_) => Vec::new(),
         };
         Stamp(files.iter().map(|file| look(file)).collect())
     }
@@ -124,6 +130,7 @@ impl Access {
         match self {
             Self::InCluster => "the pod's service account".to_owned(),
             Self::Kubeconfig { file, .. } => format!("kubeconfig {}", file.display()),
+            Self::Inline(inline) => inline.place.clone(),
         }
     }
 }

@@ -15,8 +15,8 @@
 //! | [`model`] | the vocabulary: keys, imports, slices, endpoints, changes | nothing |
 //! | [`api`] | the group, labels and values that users see, once | nothing |
 //! | [`reconcile`] | observed clusters → merge → what each should hold → plan | `model`, `api` |
-//! | [`source`] | kube watches and YAML folders → a stream of updates | `model`, `api`, `reconcile` |
-//! | [`controller`] | member clusters, and what is written to them | `source`, `reconcile` |
+//! | [`source`] | kube watches and YAML folders → a stream of updates, or a world | `model`, `api`, `reconcile` |
+//! | [`controller`] | member clusters; plans → Kubernetes objects | `source`, `reconcile` |
 //! | [`index`] | imports × slices → one view per service; what is dirty | `model` |
 //! | [`answers`] | view → records; the name tree; lookup; the wire fast path | `model`, `index` |
 //! | [`dns`] | whole messages, sockets, limits, drain | `answers` |

@@ -1,3 +1,8 @@
-//! The controller half: which clusters are members, what they hold, and what is written to them.
+//! The controller half: which clusters are members, and what is written to them, and how.
+//!
+//! ```text
+//!  members ─► reconcile::World ─► reconcile::Plan ─► objects ─► an API server, or YAML
+//! ```
 
 pub mod members;
+pub mod objects;

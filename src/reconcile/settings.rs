@@ -137,11 +137,12 @@ impl NamespaceRule {
     /// Whether `namespace` passes.
     #[must_use]
     pub fn allows(&self, namespace: &Label) -> bool {
-        let fits = |pattern: &Box<str>| match pattern.strip_suffix('*') {
+        let fits = |pattern: &str| match pattern.strip_suffix('*') {
             Some(start) => namespace.as_str().starts_with(start),
-            None => **pattern == *namespace.as_str(),
+            None => pattern == namespace.as_str(),
         };
-        !self.deny.iter().any(fits) && (self.allow.is_empty() || self.allow.iter().any(fits))
+        let any = |patterns: &[Box<str>]| patterns.iter().any(|pattern| fits(pattern));
+        !any(&self.deny) && (self.allow.is_empty() || any(&self.allow))
     }
 }
 

@@ -93,6 +93,18 @@ impl Member {
         self.namespaces.get(name)
     }
 
+    /// Its namespaces' names.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Label> {
+        self.namespaces.keys()
+    }
+
+    /// Whether anything that is observed is in a namespace.
+    #[must_use]
+    pub fn holds_any(&self, namespace: &Label) -> bool {
+        self.services.keys().any(|key| key.namespace == *namespace)
+            || self.slices.keys().any(|key| key.namespace == *namespace)
+    }
+
     /// Whether a slice of that name is there, whosever it is.
     #[must_use]
     pub fn has_slice(&self, key: &SliceKey) -> bool {
@@ -229,13 +241,13 @@ impl World {
         if namespace.is_some() {
             member.see(Kind::Namespaces, name, name.as_str());
         }
-        let before = match namespace {
-            Some(ref namespace) => member.namespaces.insert(name.clone(), namespace.clone()),
-            None => member.namespaces.remove(name),
-        };
-        let same = match (&before, &namespace) {
+        let same = match (member.namespaces.get(name), &namespace) {
             (Some(a), Some(b)) => a.meta.same(&b.meta) && a.terminating == b.terminating,
             (a, b) => a.is_none() && b.is_none(),
+        };
+        match namespace {
+            Some(namespace) => member.namespaces.insert(name.clone(), namespace),
+            None => member.namespaces.remove(name),
         };
         if same { Dirty::Nothing } else { Dirty::Namespace(name.clone()) }
     }

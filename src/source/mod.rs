@@ -1,11 +1,12 @@
 //! Where objects come from: each source turns the outside world into a stream of [`Update`]s.
 
+pub mod clusters;
 mod convert;
 pub mod folder;
 mod health;
 pub mod kube;
 
-pub use convert::Convert;
+pub use convert::{Convert, member};
 pub use health::{Health, Trouble, WatchPhase, WatchStatus};
 
 use crate::model::Update;

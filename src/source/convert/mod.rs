@@ -6,6 +6,7 @@
 
 mod endpoints;
 mod import;
+pub mod member;
 mod object;
 mod ports;
 mod slice;

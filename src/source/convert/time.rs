@@ -9,3 +9,8 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let time = text.parse::<Timestamp>().ok()?;
     (time > Timestamp::UNIX_EPOCH).then(|| SystemTime::from(time))
 }
+
+/// The seconds since 1970 of `text`, the resolution of times in the Kubernetes API.
+pub(super) fn seconds(text: &str) -> Option<i64> {
+    text.parse::<Timestamp>().ok().map(Timestamp::as_second)
+}

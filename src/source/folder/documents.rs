@@ -18,57 +18,24 @@ pub(super) struct Collected<'a> {
     convert: &'a Convert,
     seen: HashMap<(Resource, String, String), String>,
     pub(super) changes: Vec<Change>,
-    ignored: usize,
 }
 
 impl<'a> Collected<'a> {
     pub(super) fn new(convert: &'a Convert) -> Self {
-        Self { convert, seen: HashMap::new(), changes: Vec::new(), ignored: 0 }
+        Self { convert, seen: HashMap::new(), changes: Vec::new() }
     }
 
     /// Takes in everything that `text` holds.
     pub(super) fn add(&mut self, file: &str, text: &str) -> Result<(), FileError> {
-        let before = self.ignored;
-        for (line, document) in documents(file, text)? {
-            self.document(Place { file, line, item: None }, document, None)?;
-        }
-        if self.ignored > before {
-            debug!(file, objects = self.ignored - before, "objects of other kinds are left alone");
+        let known = |group: &str, kind: &str| resource(group, kind).is_some();
+        let ignored = each_object(file, text, &known, &mut |place, kind, object| {
+            let Some(resource) = resource(&kind.group, &kind.kind) else { return Ok(()) };
+            self.object(place, resource, object)
+        })?;
+        if ignored > 0 {
+            debug!(file, objects = ignored, "objects of other kinds are left alone");
         }
         Ok(())
-    }
-
-    /// One object, or a list of them. `listed` is what an object without kind and version is: inside of a
-    /// `ServiceImportList` they may be missing.
-    fn document(&mut self, place: Place<'_>, value: Value, listed: Option<Kind>) -> Result<(), FileError> {
-        let mut object = match value {
-            Value::Object(object) => object,
-            other => return Err(place.error(FileProblem::NotAnObject(shape(&other)))),
-        };
-        let kind = match (text(&object, "apiVersion"), text(&object, "kind"), listed) {
-            (Some(version), Some(kind), _) => Kind::new(version, kind),
-            (_, _, Some(kind)) => kind,
-            (_, None, None) => return Err(place.error(FileProblem::NoKind("kind"))),
-            (None, Some(_), None) => return Err(place.error(FileProblem::NoKind("apiVersion"))),
-        };
-        match kind {
-            Kind::One(resource) => self.object(place, resource, object),
-            Kind::List(kind) => {
-                let items = match object.remove("items") {
-                    Some(Value::Array(items)) => items,
-                    _ => Vec::new(),
-                };
-                let kind = kind.map(Kind::One);
-                for (i, item) in items.into_iter().enumerate() {
-                    self.document(Place { item: Some(i), ..place }, item, kind)?;
-                }
-                Ok(())
-            }
-            Kind::Other => {
-                self.ignored += 1;
-                Ok(())
-            }
-        }
     }
 
     fn object(&mut self, place: Place<'_>, resource: Resource, object: Map<String, Value>) -> Result<(), FileError> {
@@ -99,14 +66,14 @@ impl<'a> Collected<'a> {
 
 /// Where in the folder something stands.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+pub(in crate::source) struct Place<'a> {
     file: &'a str,
     line: u64,
     item: Option<usize>,
 }
 
 impl Place<'_> {
-    fn error(&self, problem: FileProblem) -> FileError {
+    pub(in crate::source) fn error(&self, problem: FileProblem) -> FileError {
         let file = match self.item {
             None => self.file.to_owned(),
             // The line stays the list's: its items have none of their own.
@@ -126,26 +93,87 @@ impl std::fmt::Display for Place<'_> {
     }
 }
 
-/// What a document is to us.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    One(Resource),
-    /// A list of anything, or of one resource.
-    List(Option<Resource>),
-    Other,
+/// What an object says it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::source) struct ApiKind {
+    /// The group of `apiVersion`; empty for the core group.
+    pub(in crate::source) group: String,
+    /// The version of `apiVersion`.
+    pub(in crate::source) version: String,
+    /// `kind`.
+    pub(in crate::source) kind: String,
 }
 
-impl Kind {
-    fn new(version: &str, kind: &str) -> Self {
-        let group = version.split_once('/').map_or("", |(group, _)| group);
-        match (group, kind) {
-            (api::GROUP, "ServiceImport") => Self::One(Resource::Imports),
-            (api::DISCOVERY_GROUP, "EndpointSlice") => Self::One(Resource::Slices),
-            (api::GROUP, "ServiceImportList") => Self::List(Some(Resource::Imports)),
-            (api::DISCOVERY_GROUP, "EndpointSliceList") => Self::List(Some(Resource::Slices)),
-            ("", "List") => Self::List(None),
-            _ => Self::Other,
+impl ApiKind {
+    fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+    }
+}
+
+/// Gives `take` every object of `text` that is `known` by group and kind, also those in lists, and returns how many
+/// others there are.
+pub(in crate::source) fn each_object(
+    file: &str,
+    text: &str,
+    known: &dyn Fn(&str, &str) -> bool,
+    take: &mut dyn FnMut(Place<'_>, &ApiKind, Map<String, Value>) -> Result<(), FileError>,
+) -> Result<usize, FileError> {
+    let mut walk = Walk { known, take, ignored: 0 };
+    for (line, document) in documents(file, text)? {
+        walk.document(Place { file, line, item: None }, document, None)?;
+    }
+    Ok(walk.ignored)
+}
+
+struct Walk<'a> {
+    known: &'a dyn Fn(&str, &str) -> bool,
+    take: &'a mut dyn FnMut(Place<'_>, &ApiKind, Map<String, Value>) -> Result<(), FileError>,
+    ignored: usize,
+}
+
+impl Walk<'_> {
+    /// One object, or a list of them. `listed` is what an object without kind and version is: inside of a
+    /// `ServiceImportList` they may be missing.
+    fn document(&mut self, place: Place<'_>, value: Value, listed: Option<&ApiKind>) -> Result<(), FileError> {
+        let mut object = match value {
+            Value::Object(object) => object,
+            other => return Err(place.error(FileProblem::NotAnObject(shape(&other)))),
+        };
+        let kind = match (self::text(&object, "apiVersion"), self::text(&object, "kind"), listed) {
+            (Some(version), Some(kind), _) => ApiKind::new(version, kind),
+            (_, _, Some(kind)) => kind.clone(),
+            (_, None, None) => return Err(place.error(FileProblem::NoKind("kind"))),
+            (None, Some(_), None) => return Err(place.error(FileProblem::NoKind("apiVersion"))),
+        };
+        if (self.known)(&kind.group, &kind.kind) {
+            return (self.take)(place, &kind, object);
         }
+        let of_items = match kind.kind.strip_suffix("List") {
+            Some("") if kind.group.is_empty() => None,
+            Some(item) if (self.known)(&kind.group, item) => Some(ApiKind { kind: item.to_owned(), ..kind }),
+            _ => {
+                self.ignored += 1;
+                return Ok(());
+            }
+        };
+        let items = match object.remove("items") {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
+        for (i, item) in items.into_iter().enumerate() {
+            self.document(Place { item: Some(i), ..place }, item, of_items.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+/// What of the world's objects is ours to serve.
+fn resource(group: &str, kind: &str) -> Option<Resource> {
+    match (group, kind) {
+        (api::GROUP, "ServiceImport") => Some(Resource::Imports),
+        (api::DISCOVERY_GROUP, "EndpointSlice") => Some(Resource::Slices),
+        _ => None,
     }
 }
 
@@ -156,7 +184,7 @@ fn kind_name(resource: Resource) -> &'static str {
     }
 }
 
-fn text<'a>(object: &'a Map<String, Value>, field: &str) -> Option<&'a str> {
+pub(in crate::source) fn text<'a>(object: &'a Map<String, Value>, field: &str) -> Option<&'a str> {
     object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 

@@ -14,7 +14,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    pub(super) fn new(file: impl Into<String>, line: u64, problem: FileProblem) -> Self {
+    pub(in crate::source) fn new(file: impl Into<String>, line: u64, problem: FileProblem) -> Self {
         Self { file: file.into(), line: (line > 0).then_some(line), problem }
     }
 }
@@ -73,5 +73,28 @@ pub enum FileProblem {
         object: String,
         /// File and line of the first.
         first: String,
+    },
+    /// The folder of clusters is not there.
+    #[error("there is no such folder; create it with a sub-folder for each cluster, or name another one")]
+    NoClustersFolder,
+    /// The folder of clusters is something else.
+    #[error("this is not a folder; name the one that holds a sub-folder for each cluster")]
+    NotAClustersFolder,
+    /// A folder of clusters without any.
+    #[error("there are no clusters in it: each sub-folder is one; make a sub-folder for each and put its YAML there")]
+    NoClusters,
+    /// A file that belongs to no cluster.
+    #[error("this file is in no cluster: move it into the sub-folder of its cluster")]
+    OutsideClusters,
+    /// A sub-folder whose name can't be a cluster's.
+    #[error("a cluster can't have this name; rename the folder: lower-case letters, digits and dashes, at most 63")]
+    BadClusterName,
+    /// An object that an API server would refuse.
+    #[error("{object}: {what}")]
+    Refused {
+        /// Kind, namespace and name.
+        object: String,
+        /// What is wrong, and what to do.
+        what: String,
     },
 }

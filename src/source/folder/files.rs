@@ -27,8 +27,10 @@ struct Stamp {
 
 /// A look at the folder, cheap enough for every poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Look {
+pub(in crate::source) struct Look {
     stamps: Vec<Stamp>,
+    /// The folders right below, also those without files.
+    folders: Vec<PathBuf>,
 }
 
 impl Look {
@@ -36,7 +38,7 @@ impl Look {
     ///
     /// What begins with a dot does not count, as for most tools; that also leaves out the `..data` folders of a
     /// ConfigMap's mount, whose files are reached through the links beside them.
-    pub(super) fn at(dir: &Path) -> Result<Self, FileError> {
+    pub(in crate::source) fn at(dir: &Path) -> Result<Self, FileError> {
         let error = |problem| FileError::new(dir.display().to_string(), 0, problem);
         match fs::metadata(dir) {
             Ok(meta) if meta.is_dir() => {}
@@ -44,14 +46,14 @@ impl Look {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(error(FileProblem::NoFolder)),
             Err(e) => return Err(error(FileProblem::Unreadable(e.to_string()))),
         }
-        let mut stamps = Vec::new();
-        walk(dir, &mut HashSet::new(), &mut stamps)?;
+        let (mut stamps, mut folders) = (Vec::new(), Vec::new());
+        walk(dir, &mut HashSet::new(), &mut stamps, Some(&mut folders))?;
         stamps.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { stamps })
+        Ok(Self { stamps, folders })
     }
 
     /// Whether a file may have changed since this look without showing it in a later one.
-    pub(super) fn racy(&self) -> bool {
+    pub(in crate::source) fn racy(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.stamps.iter().any(|stamp| {
             let changed = Duration::from_secs(u64::try_from(stamp.changed.0).unwrap_or_default());
@@ -60,7 +62,7 @@ impl Look {
     }
 
     /// The contents of the files, each with the path to show.
-    pub(super) fn read(&self) -> Result<Texts, FileError> {
+    pub(in crate::source) fn read(&self) -> Result<Texts, FileError> {
         let mut texts = Vec::with_capacity(self.stamps.len());
         for stamp in &self.stamps {
             let shown = stamp.path.display().to_string();
@@ -70,27 +72,41 @@ impl Look {
                 Err(e) => return Err(FileError::new(shown, 0, FileProblem::Unreadable(e.to_string()))),
             }
         }
-        Ok(Texts(texts))
+        Ok(Texts { files: texts, folders: self.folders.clone() })
     }
 }
 
 /// What the files of a folder say.
 #[derive(Debug)]
-pub(super) struct Texts(Vec<(String, String)>);
+pub(in crate::source) struct Texts {
+    files: Vec<(String, String)>,
+    folders: Vec<PathBuf>,
+}
 
 impl Texts {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(file, text)| (file.as_str(), text.as_str()))
+    pub(in crate::source) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(file, text)| (file.as_str(), text.as_str()))
     }
 
-    pub(super) fn hash(&self) -> u64 {
+    /// The folders right below, in the order of their names.
+    pub(in crate::source) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    pub(in crate::source) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.0.hash(&mut hasher);
+        self.files.hash(&mut hasher);
+        self.folders.hash(&mut hasher);
         hasher.finish()
     }
 }
 
-fn walk(dir: &Path, visited: &mut HashSet<PathBuf>, stamps: &mut Vec<Stamp>) -> Result<(), FileError> {
+fn walk(
+    dir: &Path,
+    visited: &mut HashSet<PathBuf>,
+    stamps: &mut Vec<Stamp>,
+    mut folders: Option<&mut Vec<PathBuf>>,
+) -> Result<(), FileError> {
     let failed = |path: &Path, e: std::io::Error| {
         FileError::new(path.display().to_string(), 0, FileProblem::Unreadable(e.to_string()))
     };
@@ -115,7 +131,10 @@ fn walk(dir: &Path, visited: &mut HashSet<PathBuf>, stamps: &mut Vec<Stamp>) -> 
             Err(e) => return Err(failed(&path, e)),
         };
         if meta.is_dir() {
-            walk(&path, visited, stamps)?;
+            walk(&path, visited, stamps, None)?;
+            if let Some(folders) = &mut folders {
+                folders.push(path);
+            }
         } else if meta.is_file() && counts(&path) {
             stamps.push(Stamp {
                 device: meta.dev(),

@@ -8,9 +8,9 @@
 //! An edit that can't be read changes nothing: the last good state is served, [`Health`] and the log say which file
 //! and line, and the next good edit heals it.
 
-mod documents;
+pub(super) mod documents;
 mod error;
-mod files;
+pub(super) mod files;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub use error::{FileError, FileProblem};
 use files::{Look, Texts};
 
 /// How often the folder is looked at.
-const POLL: Duration = Duration::from_millis(250);
+pub(super) const POLL: Duration = Duration::from_millis(250);
 
 /// How long a changed folder must be left alone before it is read, so that an editor or `cp` can finish; and how
 /// often that is waited for at most, so that a folder under constant change is read all the same.
@@ -75,7 +75,11 @@ pub async fn run(
     let mut seen = Seen::default();
     let mut first = true;
     loop {
-        let news = look(&dir, &convert, &mut seen).await;
+        let news = look(&dir, &mut seen, {
+            let convert = convert.clone();
+            move |texts: &Texts| parse(texts, &convert)
+        })
+        .await;
         match news {
             Err(gone) if first && matches!(gone.problem, FileProblem::NoFolder | FileProblem::NotAFolder) => {
                 return Err(gone);
@@ -108,16 +112,20 @@ pub async fn run(
 
 /// What was there at the last look.
 #[derive(Debug, Default)]
-struct Seen {
+pub(super) struct Seen {
     look: Option<Look>,
     /// Of the contents that were read then, and were right.
     hash: Option<u64>,
     /// What was wrong, while it is.
-    broken: Option<FileError>,
+    pub(super) broken: Option<FileError>,
 }
 
-/// One look: the new state where there is one, `None` where nothing changed.
-async fn look(dir: &Arc<Path>, convert: &Arc<Convert>, seen: &mut Seen) -> Result<Option<Vec<Change>>, FileError> {
+/// One look: the new state where there is one, as `parse` has it, and `None` where nothing changed.
+pub(super) async fn look<T: Send + 'static>(
+    dir: &Arc<Path>,
+    seen: &mut Seen,
+    parse: impl FnOnce(&Texts) -> Result<T, FileError> + Send + 'static,
+) -> Result<Option<T>, FileError> {
     // Taken out and put back only when the folder was read, so that whatever fails in between is tried again.
     let before = seen.look.take();
     let mut look = blocking({
@@ -152,10 +160,9 @@ async fn look(dir: &Arc<Path>, convert: &Arc<Convert>, seen: &mut Seen) -> Resul
     if seen.hash == Some(hash) && seen.broken.is_none() {
         return Ok(None);
     }
-    let convert = convert.clone();
-    let changes = blocking(move || parse(&texts, &convert)).await?;
+    let state = blocking(move || parse(&texts)).await?;
     seen.hash = Some(hash);
-    Ok(Some(changes))
+    Ok(Some(state))
 }
 
 /// Waits until the folder has been left alone for a moment.

@@ -1,0 +1,225 @@
+//! What one importing cluster should hold of a service: the import and its derived Service (controller.md 2.5, 2.6).
+
+use std::net::IpAddr;
+
+use super::merge::Merged;
+use super::metadata::{import_annotations, import_labels, service_labels};
+use super::objects::{
+    Family, Identity, ImportSpec, Map, Owner, OwnerKind, ServicePort, ServiceSpec, ServiceType, Traffic,
+};
+use super::observed::{Import, Local, Refusable, Service};
+use super::plan::{ImportObject, ServiceObject};
+use super::settings::{DerivedSelector, Settings};
+use super::world::Member;
+use crate::model::{ClusterId, ImportKind, Label, ServiceKey};
+
+/// What is there, as far as it bears on the import and its derived Service.
+#[derive(Clone, Copy)]
+pub(super) struct There<'a> {
+    /// The cluster.
+    pub cluster: &'a ClusterId,
+    /// What it can do.
+    pub member: &'a Member,
+    /// What it holds under the service's name.
+    pub local: Option<&'a Local>,
+    /// Our import.
+    pub import: Option<&'a Import>,
+    /// The object under the derived name, whosever it is.
+    pub derived: Option<&'a Service>,
+}
+
+impl<'a> There<'a> {
+    /// The derived Service, if it is ours.
+    pub(super) fn our_derived(&self) -> Option<&'a Service> {
+        self.derived.filter(|service| service.meta.is_ours())
+    }
+
+    /// Whether an object that is not ours has the derived name (1.7).
+    pub(super) fn derived_is_foreign(&self) -> bool {
+        self.derived.is_some_and(|service| !service.meta.is_ours())
+    }
+
+    fn refused(&self, field: Refusable, value: &str) -> bool {
+        self.local.and_then(|local| local.refused.get(&field)).is_some_and(|refused| **refused == *value)
+    }
+}
+
+/// The families of the import in this cluster: the merged ones that the cluster has (R48): what it gave the derived
+/// Service, or else what its API server was found to have.
+pub(super) fn local_families(merged: &Merged, there: &There<'_>) -> Vec<Family> {
+    let given = || {
+        let derived = there.our_derived().filter(|service| !service.spec.headless && !service.spec.ips.is_empty())?;
+        Some(derived.spec.ips.iter().map(|ip| Family::of(*ip)).collect::<Vec<_>>())
+    };
+    match given().or_else(|| there.member.features.families.clone()) {
+        Some(supported) => merged.families.iter().filter(|f| supported.contains(f)).copied().collect(),
+        None => merged.families.clone(),
+    }
+}
+
+/// Whether this cluster shall have a derived Service for these families.
+pub(super) fn wants_derived(merged: &Merged, families: &[Family], there: &There<'_>, settings: &Settings) -> bool {
+    // Where the families of the cluster are not known, the derived Service is what shows them: then it stays.
+    let possible = !families.is_empty() || there.member.features.families.is_none();
+    possible && (merged.kind == ImportKind::ClusterSetIp || settings.headless_derived_service)
+}
+
+/// Whether the derived Service that is there can't become the wanted one: whether it is headless, and a headless one's
+/// first family, can't be changed (R52: the only planned recreation).
+pub(super) fn must_recreate(derived: &Service, wanted: &ServiceObject) -> bool {
+    derived.spec.headless != wanted.spec.headless
+        || (wanted.spec.headless && derived.spec.families.first() != wanted.spec.families.first())
+}
+
+/// The clusterset IPs: what the derived Service was given, in the order of the families; one that is being made anew
+/// asks for the same (R52). None until there is one for each family.
+fn ips(merged: &Merged, families: &[Family], there: &There<'_>) -> Vec<IpAddr> {
+    if merged.kind == ImportKind::Headless || there.derived_is_foreign() {
+        return Vec::new();
+    }
+    let given: &[IpAddr] = match (there.our_derived(), there.import) {
+        (Some(derived), _) if derived.spec.headless => &[],
+        (Some(derived), _) => &derived.spec.ips,
+        (None, Some(import)) => &import.spec.ips,
+        (None, None) => &[],
+    };
+    let of = |family: &Family| given.iter().copied().find(|ip| Family::of(*ip) == *family);
+    families.iter().map(of).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// The import.
+pub(super) fn import(
+    key: &ServiceKey,
+    derived: &Label,
+    merged: &Merged,
+    families: &[Family],
+    there: &There<'_>,
+    existing: Option<&Import>,
+    settings: &Settings,
+) -> ImportObject {
+    let annotated = wants_derived(merged, families, there, settings).then_some(derived);
+    ImportObject {
+        key: key.clone(),
+        existing: existing.map(|import| import.meta.id.clone()),
+        labels: import_labels(&merged.labels.kept),
+        annotations: import_annotations(&merged.annotations.kept, annotated),
+        spec: ImportSpec {
+            kind: merged.kind,
+            ports: merged.ports.list.clone(),
+            ips: ips(merged, families, there),
+            // Never empty (R46): where none is supported, those that are offered say what is missing.
+            families: if families.is_empty() { merged.families.clone() } else { families.to_vec() },
+            traffic: merged.traffic.clone(),
+        },
+    }
+}
+
+/// The derived Service.
+pub(super) fn service(
+    key: &ServiceKey,
+    derived: &Label,
+    merged: &Merged,
+    families: &[Family],
+    there: &There<'_>,
+    settings: &Settings,
+) -> ServiceObject {
+    let headless = merged.kind == ImportKind::Headless;
+    let asked = if there.derived.is_none() && !headless { asked_ips(there) } else { Vec::new() };
+    let selector = selector(merged, there, settings);
+    let mut ports = merged.ports.list.clone();
+    if !selector.is_empty() {
+        target(&mut ports, merged, there, settings);
+    }
+    let spec = ServiceSpec {
+        kind: ServiceType::ClusterIp,
+        headless,
+        families: if headless { families.to_vec() } else { asked.iter().map(|ip| Family::of(*ip)).collect() },
+        ips: asked,
+        // A selectorless headless Service gets both families unless it says otherwise; any other takes what it can
+        // get, so that no change of families needs a new one (R50).
+        dual_stack: !headless || families.len() > 1,
+        ports,
+        traffic: if headless { Traffic::default() } else { derived_traffic(merged, there) },
+        publish_not_ready: !selector.is_empty() && merged.publish_not_ready,
+        selector,
+    };
+    let annotations = if settings.derived_annotations { merged.annotations.kept.clone() } else { Map::new() };
+    ServiceObject {
+        key: key.clone(),
+        name: derived.clone(),
+        existing: there.our_derived().map(|service| service.meta.id.clone()),
+        labels: service_labels(key, &merged.labels.kept, settings),
+        annotations,
+        owners: vec![import_owner(key, there.import.map(|import| &import.meta.id))],
+        spec,
+    }
+}
+
+/// The owner reference to the import (R69).
+pub(super) fn import_owner(key: &ServiceKey, import: Option<&Identity>) -> Owner {
+    let uid = import.map(|id| id.uid.clone());
+    Owner { kind: OwnerKind::Import, name: key.name.as_str().into(), uid }
+}
+
+/// The addresses that the import had, for a derived Service that somebody deleted.
+fn asked_ips(there: &There<'_>) -> Vec<IpAddr> {
+    let ips = there.import.map(|import| import.spec.ips.clone()).unwrap_or_default();
+    if there.refused(Refusable::ClusterIps, &describe_ips(&ips)) { Vec::new() } else { ips }
+}
+
+/// Addresses as the value of [`Refusable::ClusterIps`]: joined by commas.
+#[must_use]
+pub fn describe_ips(ips: &[IpAddr]) -> String {
+    ips.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Sessions and traffic of a derived Service, without what this API server refused (R33, R34).
+fn derived_traffic(merged: &Merged, there: &There<'_>) -> Traffic {
+    let mut traffic = merged.traffic.clone();
+    for (field, _) in refused_fields(merged, there) {
+        match field {
+            Refusable::TrafficDistribution => traffic.distribution = None,
+            Refusable::InternalTrafficPolicy => traffic.internal_policy = None,
+            Refusable::SessionAffinity => (traffic.session_affinity, traffic.session_timeout) = (None, None),
+            Refusable::ClusterIps => {}
+        }
+    }
+    traffic
+}
+
+/// The fields that the API server refused with the values that are wanted now.
+pub(super) fn refused_fields(merged: &Merged, there: &There<'_>) -> Vec<(Refusable, String)> {
+    let traffic = &merged.traffic;
+    let fields = [
+        (Refusable::TrafficDistribution, &traffic.distribution),
+        (Refusable::InternalTrafficPolicy, &traffic.internal_policy),
+        (Refusable::SessionAffinity, &traffic.session_affinity),
+    ];
+    let wanted = fields.into_iter().filter_map(|(field, value)| Some((field, value.as_deref()?.to_owned())));
+    wanted.filter(|(field, value)| there.refused(*field, value)).collect()
+}
+
+/// The pods that a derived Service selects itself: none, unless an option says so (D2).
+fn selector(merged: &Merged, there: &There<'_>, settings: &Settings) -> Map {
+    match settings.derived_selector {
+        DerivedSelector::None => Map::new(),
+        DerivedSelector::Always => merged.selector.clone(),
+        DerivedSelector::LocalExport if merged.clusters.contains(there.cluster) => {
+            local_service(there).map(|service| service.spec.selector.clone()).unwrap_or_default()
+        }
+        DerivedSelector::LocalExport => Map::new(),
+    }
+}
+
+fn local_service<'a>(there: &There<'a>) -> Option<&'a Service> {
+    there.local.and_then(|local| local.service.as_ref())
+}
+
+/// With a selector, ports need the target ports of the Service whose pods are selected.
+fn target(ports: &mut [ServicePort], merged: &Merged, there: &There<'_>, settings: &Settings) {
+    let Some(own) = local_service(there) else { return };
+    for port in ports {
+        let serves = |own: &&ServicePort| merged.ports.serves(own, settings.rename_ports) == Some(&*port.name);
+        port.target = own.spec.ports.iter().find(serves).and_then(|own| own.target.clone());
+    }
+}

@@ -187,12 +187,7 @@ pub fn slice<'a>(
     Object::Slice(document(&api_version, "EndpointSlice", metadata, body))
 }
 
-fn document<'a, Body>(
-    api_version: &str,
-    kind: &'static str,
-    metadata: Metadata<'a>,
-    body: Body,
-) -> Document<'a, Body> {
+fn document<'a, Body>(api_version: &str, kind: &'static str, metadata: Metadata<'a>, body: Body) -> Document<'a, Body> {
     Document { api_version: api_version.to_owned(), kind, metadata, body }
 }
 
@@ -226,9 +221,9 @@ fn owners<'a>(owners: &'a [Owner], version: &str) -> Vec<form::OwnerReference<'a
 fn traffic(from: &Traffic) -> form::Traffic<'_> {
     form::Traffic {
         session_affinity: from.session_affinity.as_deref(),
-        session_affinity_config: from.session_timeout.map(|timeout_seconds| form::AffinityConfig {
-            client_ip: form::ClientIp { timeout_seconds },
-        }),
+        session_affinity_config: from
+            .session_timeout
+            .map(|timeout_seconds| form::AffinityConfig { client_ip: form::ClientIp { timeout_seconds } }),
         internal_traffic_policy: from.internal_policy.as_deref(),
         traffic_distribution: from.distribution.as_deref(),
     }

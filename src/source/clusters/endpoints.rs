@@ -46,12 +46,10 @@ pub(super) fn slices(key: &ServiceKey, spec: &ServiceSpec, pods: &[&RunningPod])
         for (n, endpoints) in endpoints.chunks(MOST).enumerate() {
             let suffix = hash(&[family.as_str(), &ports_text, &n.to_string()]) % 0x10_0000;
             let name = format!("{}-{suffix:05x}", key.name);
-            let mut labels: Map = [
-                (api::LABEL_KUBERNETES_SERVICE_NAME, key.name.as_str()),
-                (api::LABEL_SLICE_MANAGED_BY, CONTROLLER),
-            ]
-            .map(|(label, value)| (label.into(), value.into()))
-            .into();
+            let mut labels: Map =
+                [(api::LABEL_KUBERNETES_SERVICE_NAME, key.name.as_str()), (api::LABEL_SLICE_MANAGED_BY, CONTROLLER)]
+                    .map(|(label, value)| (label.into(), value.into()))
+                    .into();
             if spec.headless {
                 labels.insert(api::LABEL_HEADLESS.into(), "".into());
             }

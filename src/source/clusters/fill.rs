@@ -38,8 +38,7 @@ fn namespaces(manifests: &mut Manifests) {
     let of_objects = manifests.objects.keys().map(|id| id.namespace.to_string());
     let of_pods = manifests.pods.keys().map(|(namespace, _)| namespace.clone());
     let of_workloads = manifests.workloads.iter().map(|workload| workload.namespace.clone());
-    let names: BTreeSet<String> =
-        of_objects.chain(of_pods).chain(of_workloads).chain(["default".to_owned()]).collect();
+    let names: BTreeSet<String> = of_objects.chain(of_pods).chain(of_workloads).chain(["default".to_owned()]).collect();
     for name in names {
         let Some(label) = Label::new(&name) else { continue };
         let id = ObjectId { kind: Kind::Namespaces, namespace: "".into(), name: name.as_str().into() };
@@ -184,7 +183,8 @@ fn slices(cluster: &ClusterId, ranges: &Ranges, manifests: &Manifests, hints: &m
         let of_namespace = pods.get(&*id.namespace).map(Vec::as_slice).unwrap_or_default();
         let selected: Vec<_> =
             of_namespace.iter().filter(|pod| selects(&spec.selector, &pod.pod.metadata.labels)).collect();
-        if selected.is_empty() && manifests.objects.keys().any(|other| other.kind == Kind::Exports && other.same_name(id))
+        if selected.is_empty()
+            && manifests.objects.keys().any(|other| other.kind == Kind::Exports && other.same_name(id))
         {
             hints.push(format!("{place}: no pod of this folder has the labels that Service {key} selects"));
         }

@@ -156,8 +156,17 @@ fn decode<T: DeserializeOwned>(value: Value) -> Result<T, String> {
 
 fn static_name(kind: &str) -> &'static str {
     const NAMES: [&str; 11] = [
-        "Namespace", "Service", "ServiceExport", "ServiceImport", "EndpointSlice", "Pod", "Node", "ServiceCIDR",
-        "Deployment", "StatefulSet", "DaemonSet",
+        "Namespace",
+        "Service",
+        "ServiceExport",
+        "ServiceImport",
+        "EndpointSlice",
+        "Pod",
+        "Node",
+        "ServiceCIDR",
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
     ];
     NAMES.into_iter().find(|name| *name == kind).unwrap_or("object")
 }

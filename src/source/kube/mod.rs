@@ -18,6 +18,7 @@ mod held;
 mod imports;
 mod inline;
 mod lines;
+mod member;
 mod server;
 mod subject;
 mod target;
@@ -35,6 +36,7 @@ pub use access::{Access, KubeError};
 use follow::Follower;
 use imports::ForDns;
 pub use inline::{Inline, Secret};
+pub use member::{MemberUpdate, MemberWatch, ReachClock, Served};
 pub use server::Failure;
 use server::Server;
 pub use subject::{Collection, Presence, Subject};
@@ -109,6 +111,15 @@ impl Connection {
             self.server.renew().await;
         }
         answer
+    }
+
+    /// Has `object` checked and filled in at `path` as if it were to be made, without making it (a dry run).
+    ///
+    /// # Errors
+    /// What the API server said, or that it said nothing.
+    pub async fn try_create(&self, path: &str, object: &serde_json::Value) -> Result<String, Failure> {
+        self.server.place().await;
+        self.server.post(&format!("{path}?dryRun=All"), object.to_string(), SMALL).await
     }
 
     /// Follows `subject` until nobody takes `items` any more, also after a panic: a bug must not leave a process that

@@ -144,18 +144,31 @@ impl Server {
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
         let (client, host) = self.connection();
         let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
-        self.observed(verb, &host, within, answer).await
+        self.observed("GET", verb, &host, within, answer).await
+    }
+
+    /// The answer to `body` at `uri`.
+    pub(super) async fn post(&self, uri: &str, body: String, within: Duration) -> Result<String, Failure> {
+        let (client, host) = self.connection();
+        let request = Request::post(uri)
+            .header(http::header::ACCEPT, "application/json")
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(body.into_bytes())
+            .map_err(|e| Failure::Unreachable(chain(&e)))?;
+        let answer = async { client.request_text(request).await.map_err(|e| Failure::of(&e)) };
+        self.observed("POST", "create", &host, within, answer).await
     }
 
     /// The lines at `uri`, once the API server has begun to answer.
     pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
         let (client, host) = self.connection();
         let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
-        self.observed("watch", &host, within, answer).await
+        self.observed("GET", "watch", &host, within, answer).await
     }
 
     async fn observed<T>(
         &self,
+        method: &str,
         verb: &'static str,
         host: &str,
         within: Duration,
@@ -173,7 +186,7 @@ impl Server {
             Err(Failure::Unauthorized(_)) => "401",
             Err(Failure::Unreachable(message)) => status_in(message).unwrap_or("<error>"),
         };
-        self.observer.request("GET", host, code, start.elapsed().as_secs_f64(), verb);
+        self.observer.request(method, host, code, start.elapsed().as_secs_f64(), verb);
         answer
     }
 }

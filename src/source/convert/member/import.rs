@@ -14,7 +14,8 @@ pub(super) fn convert(from: object::ServiceImport, skipped: &mut Vec<Skipped>) -
         Some(api::TYPE_HEADLESS) => ImportKind::Headless,
         Some(api::TYPE_CLUSTERSET_IP) => ImportKind::ClusterSetIp,
         other => {
-            let (text, ips, headless) = (quoted(other.unwrap_or_default()), api::TYPE_CLUSTERSET_IP, api::TYPE_HEADLESS);
+            let (text, ips, headless) =
+                (quoted(other.unwrap_or_default()), api::TYPE_CLUSTERSET_IP, api::TYPE_HEADLESS);
             let what = format!("spec.type: {text} is neither {ips} nor {headless}; taken as {ips}");
             skipped.push(skip(SkipReason::UnknownType, what));
             ImportKind::ClusterSetIp

@@ -24,10 +24,7 @@ pub(super) enum Keep {
 
 pub(super) fn convert(from: object::Meta, keep: Keep) -> Meta {
     let mut meta = Meta {
-        id: Identity {
-            uid: from.uid.unwrap_or_default(),
-            resource_version: from.resource_version.unwrap_or_default(),
-        },
+        id: Identity { uid: from.uid.unwrap_or_default(), resource_version: from.resource_version.unwrap_or_default() },
         generation: from.generation.unwrap_or_default(),
         labels: map(from.labels),
         annotations: map(from.annotations),
@@ -77,7 +74,9 @@ fn owned(managed: Many<object::ManagedFields>) -> (BTreeSet<Box<str>>, BTreeSet<
         let Ok(fields) = serde_json::from_str::<Value>(text.get()) else { continue };
         for (part, keys) in [("f:labels", &mut labels), ("f:annotations", &mut annotations)] {
             let of = fields.get("f:metadata").and_then(|meta| meta.get(part)).and_then(Value::as_object);
-            keys.extend(of.into_iter().flat_map(|of| of.keys()).filter_map(|key| key.strip_prefix("f:")).map(Box::from));
+            keys.extend(
+                of.into_iter().flat_map(|of| of.keys()).filter_map(|key| key.strip_prefix("f:")).map(Box::from),
+            );
         }
     }
     (labels, annotations)
@@ -106,8 +105,7 @@ fn seconds(text: Option<&str>) -> Time {
 }
 
 pub(super) fn namespace(from: object::Namespace) -> Namespace {
-    let terminating =
-        from.metadata.deletion_timestamp.is_some() || from.status.phase.as_deref() == Some("Terminating");
+    let terminating = from.metadata.deletion_timestamp.is_some() || from.status.phase.as_deref() == Some("Terminating");
     Namespace { meta: convert(from.metadata, Keep::Annotations(&[api::ANNOTATION_NAMESPACE])), terminating }
 }
 

@@ -8,6 +8,7 @@ mod expand;
 mod explain;
 mod generate;
 mod http;
+mod join;
 mod settings;
 
 use std::ffi::OsString;
@@ -69,6 +70,12 @@ enum Command {
     /// Write CRDs, made from this program's own types
     #[command(long_about = generate::ABOUT, after_help = generate::EXAMPLES)]
     Generate(generate::Args),
+    /// Make a cluster a member of the clusterset
+    #[command(long_about = join::JOIN, after_help = join::JOIN_EXAMPLES)]
+    Join(join::JoinArgs),
+    /// Take a cluster out of the clusterset
+    #[command(long_about = join::LEAVE, after_help = join::LEAVE_EXAMPLES)]
+    Leave(join::LeaveArgs),
 }
 
 /// Runs the command of these arguments (the first is the program's name).
@@ -85,6 +92,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Dns(args) => dns::command(&args),
         Command::Explain(args) => explain::command(&args).into(),
         Command::Generate(args) => generate::command(&args).into(),
+        Command::Join(args) => join::join(&args).into(),
+        Command::Leave(args) => join::leave(&args).into(),
     }
 }
 

@@ -4,5 +4,6 @@
 //!  members ─► reconcile::World ─► reconcile::Plan ─► objects ─► an API server, or YAML
 //! ```
 
+pub mod enrol;
 pub mod members;
 pub mod objects;

@@ -62,13 +62,13 @@ struct InHub {
 }
 
 impl InHub {
-    fn new(watch: Watch, namespace: Option<String>, names: bool, health: Arc<Health<Watch>>) -> Self {
+    fn new(watch: Watch, namespace: Option<&str>, names: bool, health: Arc<Health<Watch>>) -> Self {
         let secrets = |labels| Collection {
             group: "",
             versions: &["v1"],
             plural: "secrets",
             presence: Presence::BuiltIn { since: "every Kubernetes does" },
-            namespace: namespace.clone(),
+            namespace: namespace.map(str::to_owned),
             labels,
             page: 50,
         };
@@ -80,7 +80,7 @@ impl InHub {
                 versions: &["v1alpha1"],
                 plural: "clusterprofiles",
                 presence: Presence::Crd("clusterprofiles.multicluster.x-k8s.io"),
-                namespace: namespace.clone(),
+                namespace: namespace.map(str::to_owned),
                 labels: None,
                 page: 100,
             },
@@ -156,7 +156,7 @@ impl Subject for InHub {
 pub(super) fn follow(
     hub: &Connection,
     watch: Watch,
-    namespace: Option<String>,
+    namespace: Option<&str>,
     names: bool,
     health: Arc<Health<Watch>>,
     seen: mpsc::Sender<Seen>,

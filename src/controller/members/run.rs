@@ -120,7 +120,14 @@ impl Members {
                 watches.insert(watch);
                 if let Some(hub) = &self.hub {
                     let names = self.settings.inventory_names;
-                    tasks.spawn(hub::follow(hub, watch, namespace.clone(), names, self.health.clone(), seen.clone()));
+                    tasks.spawn(hub::follow(
+                        hub,
+                        watch,
+                        namespace.as_deref(),
+                        names,
+                        self.health.clone(),
+                        seen.clone(),
+                    ));
                 }
             }
         }

@@ -17,6 +17,7 @@ fn kubeconfig(server: &str) -> Value {
     ))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "reads better with literals")]
 fn secret(name: &str, labels: Value, data: Value) -> SecretObject {
     let object = json!({
         "metadata": {
@@ -124,7 +125,10 @@ fn a_cluster_profile_needs_a_secret_with_its_kubeconfig() {
     );
 
     let labels = json!({"x-k8s.io/cluster-profile": "east", "x-k8s.io/cluster-profile-namespace": "fleet"});
-    assert_eq!(profiles.set_secret(&secret("a", labels.clone(), json!({"Config": kubeconfig("e")}))), [key.clone()]);
+    assert_eq!(
+        profiles.set_secret(&secret("a", labels.clone(), json!({"Config": kubeconfig("e")}))),
+        std::slice::from_ref(&key)
+    );
     let candidate = profiles.candidate(&key).unwrap();
     assert_eq!(server(&candidate), "https://e");
     assert_eq!(candidate.origin, Origin::Profile { namespace: "fleet".to_owned(), name: "east".to_owned() });
@@ -132,9 +136,9 @@ fn a_cluster_profile_needs_a_secret_with_its_kubeconfig() {
     profiles.set_secret(&secret("b", labels, json!({"Config": kubeconfig("f")})));
     let ambiguous = profiles.candidate(&key).unwrap().access.unwrap_err();
     assert_eq!(ambiguous.to_string(), "several Secrets have its kubeconfig: hub/a, hub/b; leave one of them");
-    assert_eq!(profiles.remove_secret(&("hub".to_owned(), "a".to_owned())), [key.clone()]);
+    assert_eq!(profiles.remove_secret(&("hub".to_owned(), "a".to_owned())), std::slice::from_ref(&key));
     // One that lost its label is none of its any more.
-    assert_eq!(profiles.set_secret(&secret("b", json!({}), json!({}))), [key.clone()]);
+    assert_eq!(profiles.set_secret(&secret("b", json!({}), json!({}))), std::slice::from_ref(&key));
     assert!(matches!(profiles.candidate(&key).unwrap().access, Err(Refusal::NoInlineCredentials { .. })));
     profiles.remove_profile(&key);
     assert!(profiles.candidate(&key).is_none());

@@ -32,7 +32,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-pub use access::{Access, KubeError};
+pub(crate) use access::chain;
+pub use access::{Access, Endpoint, KubeError, default_kubeconfig};
 use follow::Follower;
 use imports::ForDns;
 pub use inline::{Inline, Secret};

@@ -204,7 +204,7 @@ fn request(uri: &str) -> Result<Request<Vec<u8>>, Failure> {
         .map_err(|e| Failure::Unreachable(chain(&e)))
 }
 
-async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
+pub(super) async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
     let config = access.config().await?;
     let server = config.cluster_url.to_string();
     let host: Arc<str> = host(&config.cluster_url).into();

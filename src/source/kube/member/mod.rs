@@ -34,7 +34,7 @@ const QUEUE: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberUpdate {
     /// One object changed, or is part of a running list.
-    Object(Observed),
+    Object(Box<Observed>),
     /// An object is there, but can't be read. What was known of it stays.
     Unreadable {
         /// Its kind.
@@ -183,7 +183,7 @@ impl Subject for OfMember {
                 for skipped in &read.skipped {
                     debug!(kind = member::kind_name(self.kind), object = ?read.object.kind(), "{}", skipped.what);
                 }
-                MemberUpdate::Object(read.object)
+                MemberUpdate::Object(Box::new(read.object))
             }
             Err(skipped) => {
                 let (namespace, name) = super::decode::name(json);
@@ -193,7 +193,7 @@ impl Subject for OfMember {
     }
 
     fn absent(&self, json: &str) -> Option<MemberUpdate> {
-        member::absent(self.kind, json).map(MemberUpdate::Object)
+        member::absent(self.kind, json).map(|object| MemberUpdate::Object(Box::new(object)))
     }
 
     fn begin(&self) -> MemberUpdate {

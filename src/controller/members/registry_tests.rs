@@ -119,18 +119,18 @@ fn mcs_r91_a_disagreement_stops_its_use_and_loses_nothing() {
 
 #[test]
 fn mcs_r91_of_two_with_one_id_the_younger_is_refused_whoever_comes_first() {
-    for order in [["old", "young"], ["young", "old"]] {
+    for order in [["z-old", "a-young"], ["a-young", "z-old"]] {
         let mut registry = registry();
         for name in order {
-            registry.set(secret(name), if name == "old" { 1 } else { 2 }, claim(Some("east")), Ok("way"));
+            registry.set(secret(name), if name == "z-old" { 1 } else { 2 }, claim(Some("east")), Ok("way"));
         }
         assert_eq!(
             judge(&mut registry),
-            ["east by way (Secret hub/old)", "Secret hub/young refused: duplicate", "complete: true"],
+            ["east by way (Secret hub/z-old)", "Secret hub/a-young refused: duplicate", "complete: true"],
         );
         // Where the older one goes, the younger takes its place.
-        registry.remove(&secret("old"));
-        assert_eq!(judge(&mut registry), ["east by way (Secret hub/young)", "Secret hub/young mended"]);
+        registry.remove(&secret("z-old"));
+        assert_eq!(judge(&mut registry), ["east by way (Secret hub/a-young)", "Secret hub/a-young mended"]);
     }
 }
 

@@ -167,7 +167,7 @@ mod tests {
         let racy = |changed| {
             let (path, device, inode, length) = (PathBuf::new(), 1, 2, 3);
             let stamp = Stamp { path, device, inode, length, modified: (changed, 0), changed: (changed, 0) };
-            Look { stamps: vec![stamp] }.racy()
+            Look { stamps: vec![stamp], folders: Vec::new() }.racy()
         };
         assert!(racy(now));
         assert!(!racy(now - 10), "long ago");

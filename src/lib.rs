@@ -14,9 +14,9 @@
 //! |---|---|---|
 //! | [`model`] | the vocabulary: keys, imports, slices, endpoints, changes | nothing |
 //! | [`api`] | the group, labels and values that users see, once | nothing |
-//! | [`source`] | kube watches and YAML folders → a stream of updates, or a world | `model`, `api`, `reconcile` |
 //! | [`reconcile`] | observed clusters → merge → what each should hold → plan | `model`, `api` |
-//! | [`controller`] | plans → Kubernetes objects | `model`, `api`, `reconcile` |
+//! | [`source`] | kube watches and YAML folders → a stream of updates, or a world | `model`, `api`, `reconcile` |
+//! | [`controller`] | member clusters; plans → Kubernetes objects | `source`, `reconcile` |
 //! | [`index`] | imports × slices → one view per service; what is dirty | `model` |
 //! | [`answers`] | view → records; the name tree; lookup; the wire fast path | `model`, `index` |
 //! | [`dns`] | whole messages, sockets, limits, drain | `answers` |

@@ -6,7 +6,9 @@
 mod dns;
 mod expand;
 mod explain;
+mod generate;
 mod http;
+mod join;
 mod plan;
 mod sandbox;
 mod settings;
@@ -75,6 +77,16 @@ enum Command {
     /// Say what the controller would write
     #[command(long_about = plan::ABOUT, after_help = plan::EXAMPLES)]
     Plan(plan::Args),
+    /// Write CRDs, made from this program's own types
+    #[command(long_about = generate::ABOUT, after_help = generate::EXAMPLES)]
+    Generate(generate::Args),
+    /// Make a cluster a member of the clusterset
+    #[command(hide = true, // until the command `controller` is there, which reads what it writes
+        long_about = join::JOIN, after_help = join::JOIN_EXAMPLES)]
+    Join(join::JoinArgs),
+    /// Take a cluster out of the clusterset
+    #[command(hide = true, long_about = join::LEAVE, after_help = join::LEAVE_EXAMPLES)]
+    Leave(join::LeaveArgs),
 }
 
 /// Runs the command of these arguments (the first is the program's name).
@@ -92,6 +104,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => explain::command(&args).into(),
         Command::Sandbox(args) => sandbox::command(&args).into(),
         Command::Plan(args) => plan::command(&args).into(),
+        Command::Generate(args) => generate::command(&args).into(),
+        Command::Join(args) => join::join(&args).into(),
+        Command::Leave(args) => join::leave(&args).into(),
     }
 }
 

@@ -1,7 +1,9 @@
-//! What the controller half writes, and how.
+//! The controller half: which clusters are members, and what is written to them, and how.
 //!
 //! ```text
-//!  reconcile::Plan ─► objects ─► an API server, or YAML
+//!  members ─► reconcile::World ─► reconcile::Plan ─► objects ─► an API server, or YAML
 //! ```
 
+pub mod enrol;
+pub mod members;
 pub mod objects;

@@ -3,7 +3,7 @@
 use super::{Import, ServiceKey, Skipped, Slice, SliceKey};
 
 /// The two kinds of object that are watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// ServiceImports.
     Imports,

@@ -254,6 +254,13 @@ impl World {
         }
     }
 
+    /// An object is there, but can't be read: a running list is not to take it for gone.
+    pub fn keep(&mut self, cluster: &ClusterId, kind: Kind, key: &SliceKey) {
+        if let Some(member) = self.members.get_mut(cluster) {
+            member.see(kind, &key.namespace, &key.name);
+        }
+    }
+
     /// A full list is complete: what it did not hold is gone.
     pub fn end_list(&mut self, cluster: &ClusterId, kind: Kind) -> Vec<Dirty> {
         let Some(member) = self.members.get_mut(cluster) else { return Vec::new() };

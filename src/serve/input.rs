@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::model::Update;
 use crate::preview::Sandbox;
 use crate::source::folder::{self, FileError};
-use crate::source::kube::{Access, KubeError, KubeSource, Observer};
+use crate::source::kube::{Access, KubeError, KubeSource, Observer, default_kubeconfig};
 use crate::source::{Convert, Health, Updates};
 
 /// Why a source could not be started.
@@ -51,7 +51,7 @@ impl Input {
             Source::Folder(dir) => return Ok(Self::Folder(dir.clone(), convert)),
             Source::InCluster => Access::InCluster,
             Source::Kube { kubeconfig, context } => {
-                let file = kubeconfig.clone().unwrap_or_else(default_kubeconfig);
+                let file = kubeconfig.clone().unwrap_or_else(|| default_kubeconfig(context.as_deref()));
                 Access::Kubeconfig { file, context: context.clone() }
             }
         };
@@ -78,13 +78,6 @@ impl Input {
 #[must_use]
 pub fn convert(options: &Options) -> Convert {
     Convert { pod_names: options.endpoint_pod_names, namespaces: options.namespaces.clone() }
-}
-
-/// kubectl's own choice: the first file of $KUBECONFIG, else `~/.kube/config`.
-fn default_kubeconfig() -> PathBuf {
-    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let first = std::env::split_paths(&listed).find(|path| !path.as_os_str().is_empty());
-    first.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".kube/config"))
 }
 
 /// Runs the feed on a thread of its own, so that building a large service never delays TCP or a watch. The receiver

@@ -59,7 +59,8 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CrdMissing { crd } => {
-                write!(f, "the CRD {crd} is not installed; install the CRDs of mcs-api, it is picked up by itself")
+                let whose = if crd.starts_with("service") { "the CRDs of mcs-api" } else { "it" };
+                write!(f, "the CRD {crd} is not installed; install {whose}, it is picked up by itself")
             }
             Self::Forbidden { verb, resource, message } => {
                 write!(
@@ -118,36 +119,44 @@ struct Watch {
     troubles: BTreeMap<&'static str, u64>,
 }
 
-/// The health of every watch of a source.
+impl Watch {
+    fn new(needed: bool) -> Self {
+        Self { needed, phase: WatchPhase::Starting, synced: false, proved: None, troubles: BTreeMap::new() }
+    }
+}
+
+/// The health of every watch of a source; `R` is what is watched.
 #[derive(Debug)]
-pub struct Health {
-    watches: Mutex<[Watch; Resource::ALL.len()]>,
+pub struct Health<R: Copy + Ord = Resource> {
+    watches: Mutex<BTreeMap<R, Watch>>,
 }
 
 impl Health {
     /// Both watches starting; `slices` says whether slices are needed at all (not with `no_endpoints`).
     #[must_use]
     pub fn new(slices: bool) -> Self {
-        let watch = |needed| Watch {
-            needed,
-            phase: WatchPhase::Starting,
-            synced: false,
-            proved: None,
-            troubles: BTreeMap::new(),
-        };
-        Self { watches: Mutex::new([watch(true), watch(slices)]) }
+        let watches = Resource::ALL.map(|resource| (resource, Watch::new(slices || resource == Resource::Imports)));
+        Self { watches: Mutex::new(watches.into()) }
+    }
+}
+
+impl<R: Copy + Ord> Health<R> {
+    /// Watches of all of these, starting.
+    #[must_use]
+    pub fn of(needed: &[R]) -> Self {
+        Self { watches: Mutex::new(needed.iter().map(|resource| (*resource, Watch::new(true))).collect()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, [Watch; Resource::ALL.len()]> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<R, Watch>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<R>(&self, resource: Resource, f: impl FnOnce(&mut Watch) -> R) -> R {
-        f(&mut self.lock()[resource as usize])
+    fn with<T>(&self, resource: R, f: impl FnOnce(&mut Watch) -> T) -> T {
+        f(self.lock().entry(resource).or_insert_with(|| Watch::new(false)))
     }
 
     /// An event, a bookmark, a new watch or a complete list: as of now we are up to date.
-    pub fn alive(&self, resource: Resource) {
+    pub fn alive(&self, resource: R) {
         self.with(resource, |w| {
             w.phase = WatchPhase::Live;
             w.proved = Some(Instant::now());
@@ -155,21 +164,21 @@ impl Health {
     }
 
     /// The watch is in trouble. What it delivered before stays.
-    pub fn down(&self, resource: Resource, trouble: Trouble) {
+    pub fn down(&self, resource: R, trouble: Trouble) {
         self.with(resource, |w| {
             *w.troubles.entry(trouble.reason()).or_default() += 1;
             w.phase = WatchPhase::Down(trouble);
         });
     }
 
-    /// The feed has taken in a complete list.
-    pub fn mark_synced(&self, resource: Resource) {
+    /// A complete list has been taken in.
+    pub fn mark_synced(&self, resource: R) {
         self.with(resource, |w| w.synced = true);
     }
 
     /// How one watch is doing.
     #[must_use]
-    pub fn status(&self, resource: Resource) -> WatchStatus {
+    pub fn status(&self, resource: R) -> WatchStatus {
         self.with(resource, |w| WatchStatus {
             phase: w.phase.clone(),
             synced: w.synced,
@@ -180,15 +189,14 @@ impl Health {
 
     /// The resources that are watched.
     #[must_use]
-    pub fn needed(&self) -> Vec<Resource> {
-        let watches = self.lock();
-        Resource::ALL.into_iter().filter(|r| watches[*r as usize].needed).collect()
+    pub fn needed(&self) -> Vec<R> {
+        self.lock().iter().filter(|(_, w)| w.needed).map(|(resource, _)| *resource).collect()
     }
 
     /// Whether every needed list was complete once.
     #[must_use]
     pub fn synced(&self) -> bool {
-        self.lock().iter().all(|w| w.synced || !w.needed)
+        self.lock().values().all(|w| w.synced || !w.needed)
     }
 
     /// How old the data may be: the longest time that a needed watch has been without proof of being up to date.
@@ -196,6 +204,6 @@ impl Health {
     #[must_use]
     pub fn staleness(&self) -> Duration {
         let watches = self.lock();
-        watches.iter().filter(|w| w.needed).filter_map(|w| w.proved).map(|at| at.elapsed()).max().unwrap_or_default()
+        watches.values().filter(|w| w.needed).filter_map(|w| w.proved).map(|at| at.elapsed()).max().unwrap_or_default()
     }
 }

@@ -245,6 +245,7 @@ fn one_shuffled(set: &Set, seed: u64) -> Set {
     let mut other = Set::unjoined(set.settings.clone());
     let mut rng = fastrand::Rng::with_seed(seed);
     let world = &set.sim.world;
+    #[allow(clippy::type_complexity)]
     let mut tell: Vec<Box<dyn Fn(&mut namesake::reconcile::World)>> = Vec::new();
     for (cluster, member) in world.members() {
         for name in member.namespaces() {

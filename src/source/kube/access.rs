@@ -9,6 +9,8 @@ use std::time::Duration;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use super::inline::Inline;
+
 /// How long a connection may take. The default of 30 s would hide a dead API server from readiness for as long.
 const CONNECT: Duration = Duration::from_secs(3);
 
@@ -27,6 +29,36 @@ pub enum Access {
         /// The context in it; none is the current one.
         context: Option<String>,
     },
+    /// With credentials that are at hand: nothing is read and nothing is run for them.
+    Inline(Inline),
+}
+
+/// Where an API server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its URL.
+    pub server: String,
+    /// The name in its certificate, where it is not the one in the URL.
+    pub server_name: Option<String>,
+    /// Its CAs in PEM, in base64; none are those of the system.
+    pub ca: Option<String>,
+    /// Whether it is reached through a proxy.
+    pub proxied: bool,
+}
+
+/// kubectl's own choice: the first file of $KUBECONFIG that has `context`, or is there at all where none is asked for;
+/// else `~/.kube/config`.
+#[must_use]
+pub fn default_kubeconfig(context: Option<&str>) -> PathBuf {
+    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let files: Vec<_> = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
+    let has = |file: &&PathBuf| {
+        context.is_none_or(|name| {
+            Kubeconfig::read_from(file).is_ok_and(|read| read.contexts.iter().any(|c| c.name == name))
+        })
+    };
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".kube/config");
+    files.iter().find(has).or(files.first()).cloned().unwrap_or_else(home)
 }
 
 /// Why there is no client. `Display` says what to do next.
@@ -95,11 +127,46 @@ impl Access {
         let mut config = match self {
             Self::InCluster => Config::incluster().map_err(|e| KubeError::NotInCluster { message: chain(&e) })?,
             Self::Kubeconfig { file, context } => kubeconfig(file, context.as_deref()).await?,
+            Self::Inline(inline) => inline.config().await?,
         };
         config.connect_timeout = Some(CONNECT);
         // The client would hide 429, 503 and 504 from us for seconds; we retry ourselves, and say so.
         config.default_retry = false;
         Ok(config)
+    }
+
+    /// A client, for single requests: it does not follow renewed credentials.
+    ///
+    /// # Errors
+    /// Where the credentials can't be read, or no client can be made of them.
+    pub async fn client(&self) -> Result<kube::Client, KubeError> {
+        Ok(super::server::connect(self).await?.0)
+    }
+
+    /// Where it leads, without any credentials.
+    ///
+    /// # Errors
+    /// Where what says it can't be read.
+    pub async fn endpoint(&self) -> Result<Endpoint, KubeError> {
+        let config = self.config().await?;
+        let pem = config.root_cert.filter(|certificates| !certificates.is_empty()).map(|certificates| {
+            let one = |der: Vec<u8>| {
+                let text = serde_json::to_value(k8s_openapi::ByteString(der)).ok();
+                let text = text.as_ref().and_then(|text| text.as_str()).unwrap_or_default().to_owned();
+                format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+            };
+            certificates.into_iter().map(one).collect::<String>()
+        });
+        let base64 = |text: String| {
+            let text = serde_json::to_value(k8s_openapi::ByteString(text.into_bytes())).ok()?;
+            text.as_str().map(str::to_owned)
+        };
+        Ok(Endpoint {
+            server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+            server_name: config.tls_server_name,
+            ca: pem.and_then(base64),
+            proxied: config.proxy_url.is_some(),
+        })
     }
 
     /// Something that differs when the files that were read have been replaced.
@@ -115,6 +182,7 @@ impl Access {
                 files.push(file.clone());
                 files
             }
+            Self::Inline(_) => Vec::new(),
         };
         Stamp(files.iter().map(|file| look(file)).collect())
     }
@@ -124,6 +192,7 @@ impl Access {
         match self {
             Self::InCluster => "the pod's service account".to_owned(),
             Self::Kubeconfig { file, .. } => format!("kubeconfig {}", file.display()),
+            Self::Inline(inline) => inline.place.clone(),
         }
     }
 }
@@ -185,7 +254,7 @@ async fn kubeconfig(file: &Path, context: Option<&str>) -> Result<Config, KubeEr
 
 /// An error with its causes in one line: the outermost alone often says no more than "client error", and what a YAML
 /// parser draws below its first line is no text for a log.
-pub(super) fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
     let mut text = line(error);
     let mut source = error.source();

@@ -58,6 +58,17 @@ struct Versioned {
 }
 
 #[derive(Deserialize)]
+struct Anonymous {
+    metadata: Option<Names>,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct Status {
     code: Option<u16>,
     message: Option<String>,
@@ -95,6 +106,12 @@ pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure>
         _ => Event::Bookmark,
     };
     Ok((event, version))
+}
+
+/// Namespace and name of an object, as far as it says.
+pub(super) fn name(object: &str) -> (String, String) {
+    let names = serde_json::from_str::<Anonymous>(object).ok().and_then(|object| object.metadata);
+    names.map(|n| (n.namespace.unwrap_or_default(), n.name.unwrap_or_default())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -16,15 +16,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::backoff::{AWAY, Backoff, REFUSED, Said};
 use super::decode;
 use super::held::{HOLD, Held};
 use super::server::{Failure, Server};
-use super::target::{self, Found, Target};
-use crate::model::{Change, Resource, Update};
-use crate::source::{Convert, Health, Trouble, Updates};
+use super::subject::Subject;
+use super::target::{Found, Target};
+use crate::source::Trouble;
 
 /// How long a page of a list may take.
 const LIST: Duration = Duration::from_secs(30);
@@ -32,39 +33,42 @@ const LIST: Duration = Duration::from_secs(30);
 /// How many page tokens in a row may expire before the list is asked for in one piece.
 const EXPIRED: usize = 2;
 
+/// How often it is looked whether a CRD that may be missing is there now.
+const LOOK: Duration = Duration::from_secs(5);
+
 /// Follows one resource.
-pub(super) struct Follower {
-    pub(super) resource: Resource,
+pub(super) struct Follower<S: Subject> {
+    pub(super) subject: Arc<S>,
     pub(super) server: Arc<Server>,
-    pub(super) convert: Arc<Convert>,
-    pub(super) updates: Updates,
-    pub(super) health: Arc<Health>,
+    pub(super) items: mpsc::Sender<S::Item>,
     pub(super) watch_seconds: u64,
     pub(super) backoff: Backoff,
-    pub(super) said: Said,
+    said: Said,
     /// Whether it was in trouble when it was last heard of.
-    pub(super) troubled: bool,
+    troubled: bool,
     /// Whether the API server was ever seen to let objects be made.
-    pub(super) creatable: bool,
+    creatable: bool,
     /// 410s since the watch last brought anything.
-    pub(super) gone: usize,
+    gone: usize,
     /// How many objects the last complete list had.
-    pub(super) listed: usize,
+    listed: usize,
+    /// Whether it was told that there are none, since their CRD is not there.
+    told_absent: bool,
 }
 
 /// Where a watch goes on.
-pub(super) struct Position {
+pub(super) struct Position<T> {
     /// The server that the version is of.
     pub(super) place: u64,
     pub(super) target: Target,
     pub(super) version: String,
-    pub(super) held: Held,
+    pub(super) held: Held<T>,
 }
 
 /// Why something ended.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Nobody takes updates any more.
+    /// Nobody takes items any more.
     Closed,
     /// 410, or something else after which only a new list will do.
     Relist,
@@ -76,8 +80,24 @@ pub(super) enum Stop {
     Broken(Failure),
 }
 
-impl Follower {
-    /// Runs until nobody takes updates any more.
+impl<S: Subject> Follower<S> {
+    pub(super) fn new(subject: Arc<S>, server: Arc<Server>, items: mpsc::Sender<S::Item>, watch_seconds: u64) -> Self {
+        Self {
+            subject,
+            server,
+            items,
+            watch_seconds,
+            backoff: Backoff::new(),
+            said: Said::default(),
+            troubled: false,
+            creatable: false,
+            gone: 0,
+            listed: 0,
+            told_absent: false,
+        }
+    }
+
+    /// Runs until nobody takes items any more.
     pub(super) async fn run(mut self) {
         loop {
             let stop = match self.list().await {
@@ -87,13 +107,18 @@ impl Follower {
             match stop {
                 Stop::Closed => return,
                 Stop::Relist => self.gone().await,
+                // The CRD may be absent, and was never there.
+                Stop::Missing if self.may_be_missing() => match self.absent().await {
+                    Ok(()) => tokio::time::sleep(LOOK).await,
+                    Err(_) => return,
+                },
                 Stop::Missing | Stop::Failed { .. } | Stop::Broken(_) => self.trouble(stop).await,
             }
         }
     }
 
     /// The whole list, as a full replacement. It ends only when it is sure to be whole.
-    async fn list(&mut self) -> Result<Position, Stop> {
+    async fn list(&mut self) -> Result<Position<S::Item>, Stop> {
         let place = self.server.place().await;
         let target = self.find().await?;
         let mut expired = 0;
@@ -105,17 +130,17 @@ impl Follower {
             }
         };
         // A CRD that is being deleted lists fewer objects with every request: that is no list to sweep by
-        // (`held`). Slices are no custom resources, and looking for them asks nobody.
-        if self.resource == Resource::Imports && count < self.listed {
+        // (`held`). For built-in resources, looking asks nobody.
+        if self.subject.collection().is_custom() && count < self.listed {
             tokio::time::sleep(HOLD).await;
         }
         if !self.find().await?.same_place(&target) {
             return Err(Stop::Relist);
         }
-        self.send(Update::ResyncEnd(self.resource)).await?;
+        self.send(self.subject.end()).await?;
         self.listed = count;
-        self.health.alive(self.resource);
-        debug!(resource = self.resource.plural(), path = target.path(), version, count, "listed");
+        self.subject.alive();
+        debug!(resource = self.plural(), path = target.path(), version, count, "listed");
         Ok(Position { place, target, version, held: Held::default() })
     }
 
@@ -130,13 +155,13 @@ impl Follower {
             let text = self.server.get("list", &target.list_uri(paged, &next), LIST).await.map_err(failed)?;
             let page = decode::page(&text).map_err(failed)?;
             if !begun {
-                self.send(Update::ResyncBegin(self.resource)).await?;
+                self.send(self.subject.begin()).await?;
                 begun = true;
             }
             count += page.items.len();
             for item in page.items {
-                if let Some(change) = self.convert.present(self.resource, item.get()) {
-                    self.change(change).await?;
+                if let Some(item) = self.subject.present(item.get()) {
+                    self.send(item).await?;
                 }
             }
             next = page.next;
@@ -148,7 +173,7 @@ impl Follower {
 
     /// Where the resource is, unless it is missing or going.
     pub(super) async fn find(&mut self) -> Result<Target, Stop> {
-        match Target::find(&self.server, self.resource).await {
+        match Target::find(&self.server, self.subject.collection()).await {
             Found::At(target) => {
                 // An API that never lets anybody make objects is read-only; one that did and does not is going.
                 if self.creatable && !target.creatable() {
@@ -162,21 +187,38 @@ impl Follower {
         }
     }
 
-    pub(super) async fn send(&self, update: Update) -> Result<(), Stop> {
-        self.updates.send(update).await.map_err(|_| Stop::Closed)
+    pub(super) async fn send(&self, item: S::Item) -> Result<(), Stop> {
+        self.items.send(item).await.map_err(|_| Stop::Closed)
     }
 
-    pub(super) async fn change(&self, change: Change) -> Result<(), Stop> {
-        self.send(Update::Change(change)).await
+    pub(super) fn plural(&self) -> &'static str {
+        self.subject.collection().plural
+    }
+
+    /// Whether it is no trouble that the resource is missing.
+    fn may_be_missing(&self) -> bool {
+        self.subject.collection().is_optional() && !self.creatable
+    }
+
+    /// There are none, since there can be none; said once.
+    async fn absent(&mut self) -> Result<(), Stop> {
+        if !self.told_absent {
+            self.send(self.subject.begin()).await?;
+            self.send(self.subject.end()).await?;
+            self.told_absent = true;
+        }
+        self.alive();
+        self.progress();
+        Ok(())
     }
 
     /// The API server showed that we are up to date.
     pub(super) fn alive(&mut self) {
-        self.health.alive(self.resource);
+        self.subject.alive();
         if self.troubled {
             self.troubled = false;
             self.said.clear();
-            info!("the watch of {} is live again", target::full_name(self.resource));
+            info!("the watch of {} is live again", self.subject.collection().full_name());
         }
     }
 
@@ -189,7 +231,7 @@ impl Follower {
     /// A 410 is answered by a new list at once. Should the new version be too old again, a pause comes between.
     async fn gone(&mut self) {
         self.gone += 1;
-        debug!(resource = self.resource.plural(), in_a_row = self.gone, "listing again");
+        debug!(resource = self.plural(), in_a_row = self.gone, "listing again");
         if self.gone > 1 {
             let pause = self.backoff.pause(AWAY);
             tokio::time::sleep(pause).await;
@@ -200,7 +242,7 @@ impl Follower {
     pub(super) async fn trouble(&mut self, stop: Stop) {
         let (trouble, most) = match stop {
             Stop::Closed | Stop::Relist => return,
-            Stop::Missing => (target::missing(self.resource), REFUSED),
+            Stop::Missing => (self.subject.collection().missing(), REFUSED),
             Stop::Broken(failure) => (self.named("watch", failure), AWAY),
             Stop::Failed { verb, failure } => {
                 if matches!(failure, Failure::Unauthorized(_)) {
@@ -211,24 +253,24 @@ impl Follower {
             }
         };
         if self.said.due(trouble.reason()) {
-            warn!("{}: {trouble}", target::full_name(self.resource));
+            warn!("{}: {trouble}", self.subject.collection().full_name());
         }
         self.troubled = true;
-        self.health.down(self.resource, trouble);
+        self.subject.down(trouble);
         let pause = self.backoff.pause(most);
         tokio::time::sleep(pause).await;
     }
 
     fn named(&self, verb: &'static str, failure: Failure) -> Trouble {
         let resource = match verb {
-            "get" => format!("/apis/{}", crate::api::GROUP),
-            _ => target::full_name(self.resource),
+            "get" => format!("/apis/{}", self.subject.collection().group),
+            _ => self.subject.collection().full_name(),
         };
         match failure {
             Failure::Forbidden(message) => Trouble::Forbidden { verb, resource, message },
             Failure::Unauthorized(message) => Trouble::Unauthorized { message },
             Failure::Unreachable(message) => Trouble::Unreachable { message },
-            Failure::NotFound => target::missing(self.resource),
+            Failure::NotFound => self.subject.collection().missing(),
             Failure::Gone => Trouble::Unreachable { message: format!("410 for {resource}") },
         }
     }

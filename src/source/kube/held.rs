@@ -3,49 +3,55 @@
 //! When a CRD is deleted, the API server deletes all its objects first, and a watch sees no difference between that
 //! and somebody deleting every import one by one. It must not empty the zone (`dns.md` L17): a CRD goes by a slip of
 //! `helm uninstall`, or on the way through a reinstallation, while the services behind the names run on. So deletes
-//! of imports are held for a moment, and passed on only when discovery still offers the CRD *and* lets objects of it
-//! be made: while a CRD is being deleted the API server marks it as terminating before it touches the first object,
-//! and takes the verb `create` out of discovery from then on. That costs one small request for a burst of deletes,
-//! and no permission.
+//! of custom resources are held for a moment, and passed on only when discovery still offers the CRD *and* lets objects
+//! of it be made: while a CRD is being deleted the API server marks it as terminating before it touches the first
+//! object, and takes the verb `create` out of discovery from then on. That costs one small request for a burst of
+//! deletes, and no permission.
 //!
-//! Endpoints are not concerned: deletes of slices, and changes of imports, pass at once.
+//! Built-in resources are not concerned, and changes pass at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{Change, ServiceKey};
-
 /// How long a delete is held before it is asked about: the time that discovery may lag behind the objects, with a
 /// wide margin, and the time over which a burst is put together.
 pub(super) const HOLD: Duration = Duration::from_millis(100);
 
-/// Deletes of imports that nobody has confirmed yet.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    deletes: BTreeMap<ServiceKey, Change>,
+/// Namespace and name.
+pub(super) type Name = (String, String);
+
+/// Deletes that nobody has confirmed yet.
+#[derive(Debug)]
+pub(super) struct Held<T> {
+    deletes: BTreeMap<Name, T>,
     due: Option<Instant>,
 }
 
-impl Held {
-    /// Keeps `change` back where it is a delete of an import, and gives it back where it is not. An import that is
-    /// there again is not deleted any more.
-    pub(super) fn pass(&mut self, change: Change) -> Option<Change> {
-        match change {
-            Change::Import(key, None) => {
-                self.deletes.insert(key.clone(), Change::Import(key, None));
-                self.due.get_or_insert_with(|| Instant::now() + HOLD);
-                None
-            }
-            Change::Import(key, import) => {
-                self.deletes.remove(&key);
-                if self.deletes.is_empty() {
-                    self.due = None; // the next delete waits its own time
-                }
-                Some(Change::Import(key, import))
-            }
-            other => Some(other),
+impl<T> Default for Held<T> {
+    fn default() -> Self {
+        Self { deletes: BTreeMap::new(), due: None }
+    }
+}
+
+impl<T> Held<T> {
+    /// Whether nothing is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.deletes.is_empty()
+    }
+
+    /// Keeps a delete back.
+    pub(super) fn hold(&mut self, name: Name, delete: T) {
+        self.deletes.insert(name, delete);
+        self.due.get_or_insert_with(|| Instant::now() + HOLD);
+    }
+
+    /// What is there again is not deleted any more.
+    pub(super) fn forget(&mut self, name: &Name) {
+        self.deletes.remove(name);
+        if self.deletes.is_empty() {
+            self.due = None; // the next delete waits its own time
         }
     }
 
@@ -63,7 +69,7 @@ impl Held {
     }
 
     /// They mean what they say.
-    pub(super) fn release(&mut self) -> impl Iterator<Item = Change> + use<> {
+    pub(super) fn release(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.due = None;
         std::mem::take(&mut self.deletes).into_values()
     }
@@ -72,34 +78,22 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EndpointObjects, Import, ImportKind};
 
-    fn key(name: &str) -> ServiceKey {
-        ServiceKey::new("shop", name).unwrap()
-    }
-
-    fn there(name: &str) -> Change {
-        let import = Import {
-            kind: ImportKind::Headless,
-            ips: Box::default(),
-            ports: Box::default(),
-            clusters: Box::default(),
-            endpoint_objects: EndpointObjects::Unknown,
-            skipped: Box::default(),
-        };
-        Change::Import(key(name), Some(import))
+    fn name(name: &str) -> Name {
+        ("shop".to_owned(), name.to_owned())
     }
 
     #[tokio::test]
     async fn every_delete_is_held_for_its_time_also_after_one_that_was_taken_back() {
         let mut held = Held::default();
-        assert_eq!(held.pass(Change::Import(key("a"), None)), None);
-        assert_eq!(held.pass(there("a")), Some(there("a")));
+        held.hold(name("a"), "a");
+        held.forget(&name("a"));
+        assert!(held.is_empty());
         assert!(tokio::time::timeout(HOLD * 2, held.due()).await.is_err(), "there is nothing to ask about");
         let began = Instant::now();
-        assert_eq!(held.pass(Change::Import(key("b"), None)), None);
+        held.hold(name("b"), "b");
         held.due().await;
         assert!(began.elapsed() >= HOLD, "{:?}", began.elapsed());
-        assert_eq!(held.release().collect::<Vec<_>>(), [Change::Import(key("b"), None)]);
+        assert_eq!(held.release().collect::<Vec<_>>(), ["b"]);
     }
 }

@@ -18,17 +18,22 @@ const LOOK: Duration = Duration::from_secs(1);
 const CREDENTIALS: Duration = Duration::from_secs(20);
 
 /// Why there is no answer. What it means for a watch depends on what was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
     /// 410: too old a version, or an expired page token.
+    #[error("410 Gone")]
     Gone,
     /// 404.
+    #[error("not found")]
     NotFound,
     /// 403, with what the API server said.
+    #[error("not allowed: {0}")]
     Forbidden(String),
     /// 401, or credentials that can't be had.
+    #[error("the credentials are not accepted: {0}")]
     Unauthorized(String),
     /// Everything else: no connection, no answer in time, 429, 5xx, an answer that makes no sense.
+    #[error("{0}")]
     Unreachable(String),
 }
 
@@ -102,7 +107,12 @@ impl Server {
         self.lock().place
     }
 
-    fn client(&self) -> (Client, Arc<str>) {
+    /// The client as it is now.
+    pub(super) fn client(&self) -> Client {
+        self.lock().client.clone()
+    }
+
+    fn connection(&self) -> (Client, Arc<str>) {
         let current = self.lock();
         (current.client.clone(), current.host.clone())
     }
@@ -132,20 +142,33 @@ impl Server {
 
     /// The body at `uri`.
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
-        let (client, host) = self.client();
+        let (client, host) = self.connection();
         let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
-        self.observed(verb, &host, within, answer).await
+        self.observed("GET", verb, &host, within, answer).await
+    }
+
+    /// The answer to `body` at `uri`.
+    pub(super) async fn post(&self, uri: &str, body: String, within: Duration) -> Result<String, Failure> {
+        let (client, host) = self.connection();
+        let request = Request::post(uri)
+            .header(http::header::ACCEPT, "application/json")
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(body.into_bytes())
+            .map_err(|e| Failure::Unreachable(chain(&e)))?;
+        let answer = async { client.request_text(request).await.map_err(|e| Failure::of(&e)) };
+        self.observed("POST", "create", &host, within, answer).await
     }
 
     /// The lines at `uri`, once the API server has begun to answer.
     pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
-        let (client, host) = self.client();
+        let (client, host) = self.connection();
         let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
-        self.observed("watch", &host, within, answer).await
+        self.observed("GET", "watch", &host, within, answer).await
     }
 
     async fn observed<T>(
         &self,
+        method: &str,
         verb: &'static str,
         host: &str,
         within: Duration,
@@ -163,7 +186,7 @@ impl Server {
             Err(Failure::Unauthorized(_)) => "401",
             Err(Failure::Unreachable(message)) => status_in(message).unwrap_or("<error>"),
         };
-        self.observer.request("GET", host, code, start.elapsed().as_secs_f64(), verb);
+        self.observer.request(method, host, code, start.elapsed().as_secs_f64(), verb);
         answer
     }
 }
@@ -181,7 +204,7 @@ fn request(uri: &str) -> Result<Request<Vec<u8>>, Failure> {
         .map_err(|e| Failure::Unreachable(chain(&e)))
 }
 
-async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
+pub(super) async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
     let config = access.config().await?;
     let server = config.cluster_url.to_string();
     let host: Arc<str> = host(&config.cluster_url).into();

@@ -5,26 +5,16 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::server::{Failure, Server};
-use crate::api;
-use crate::model::Resource;
-use crate::source::Trouble;
+use super::subject::Collection;
 
 /// How long a small request may take.
 const SMALL: Duration = Duration::from_secs(5);
-
-/// How many objects a page of a list has: a page is the most that is held twice, so it must stay small beside what is
-/// kept (SCL-01). A slice has a hundred endpoints, and is as long as forty imports.
-const fn page(resource: Resource) -> usize {
-    match resource {
-        Resource::Imports => 500,
-        Resource::Slices => 100,
-    }
-}
 
 /// Where a resource is found: its collection's path, with the version that the API server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     path: String,
+    /// What comes behind in a query.
     selector: String,
     /// How many objects a page has.
     page: usize,
@@ -55,24 +45,29 @@ struct ApiResource {
 }
 
 impl Target {
-    /// Looks for `resource`. Discovery is open to every authenticated user, so it can tell a CRD that is missing from
+    /// Looks for a collection. Discovery is open to every authenticated user, so it can tell a CRD that is missing from
     /// a permission that is: asking for the objects themselves gives 403 in both cases.
-    pub(super) async fn find(server: &Server, resource: Resource) -> Found {
-        match resource {
-            Resource::Slices => Found::At(Self {
-                path: format!("/apis/{}/v1/{}", api::DISCOVERY_GROUP, api::ENDPOINT_SLICES),
-                // A label that must exist, whatever its value.
-                selector: format!("&labelSelector={}", escaped(api::LABEL_SERVICE_NAME)),
-                page: page(resource),
-                creatable: true,
-            }),
-            Resource::Imports => Self::find_imports(server).await,
+    pub(super) async fn find(server: &Server, collection: &Collection) -> Found {
+        let root = |version: &str| match collection.group {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        let at = |version: &str, creatable| {
+            let namespace = collection.namespace.as_deref().map(|n| format!("namespaces/{}/", escaped(n)));
+            let labels = collection.labels.map(|labels| format!("&labelSelector={}", escaped(labels)));
+            Found::At(Self {
+                path: format!("{}/{}{}", root(version), namespace.unwrap_or_default(), collection.plural),
+                selector: labels.unwrap_or_default(),
+                page: collection.page,
+                creatable,
+            })
+        };
+        if !collection.is_custom() {
+            // It is there in every cluster that we can work with, so there is nothing to ask.
+            return collection.versions.first().map_or(Found::Missing, |version| at(version, true));
         }
-    }
-
-    async fn find_imports(server: &Server) -> Found {
-        for version in api::VERSIONS {
-            let group = format!("/apis/{}/{version}", api::GROUP);
+        for version in collection.versions {
+            let group = root(version);
             let text = match server.get("get", &group, SMALL).await {
                 Ok(text) => text,
                 Err(Failure::NotFound) => continue,
@@ -82,14 +77,9 @@ impl Target {
                 return Found::Unknown(Failure::Unreachable(format!("{group} answers with something else than JSON")));
             };
             let mut resources = list.resources.into_iter().flatten();
-            // The group can be there with ServiceExports alone.
-            if let Some(found) = resources.find(|r| r.name.as_deref() == Some(api::SERVICE_IMPORTS)) {
-                return Found::At(Self {
-                    path: format!("{group}/{}", api::SERVICE_IMPORTS),
-                    selector: String::new(),
-                    page: page(Resource::Imports),
-                    creatable: found.verbs.into_iter().flatten().any(|verb| verb == "create"),
-                });
+            // The group can be there with other CRDs alone.
+            if let Some(found) = resources.find(|r| r.name.as_deref() == Some(collection.plural)) {
+                return at(version, found.verbs.into_iter().flatten().any(|verb| verb == "create"));
             }
         }
         Found::Missing
@@ -139,25 +129,6 @@ fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-/// The CRD or built-in resource of which we say that it is missing.
-pub(super) fn missing(resource: Resource) -> Trouble {
-    match resource {
-        Resource::Imports => Trouble::CrdMissing { crd: api::SERVICE_IMPORT_CRD },
-        Resource::Slices => Trouble::Unreachable {
-            message: "it does not serve EndpointSlices of discovery.k8s.io/v1; Kubernetes 1.21 is the oldest that does"
-                .to_owned(),
-        },
-    }
-}
-
-/// A resource as RBAC rules and error messages of the API server write it.
-pub(super) fn full_name(resource: Resource) -> String {
-    match resource {
-        Resource::Imports => format!("{}.{}", api::SERVICE_IMPORTS, api::GROUP),
-        Resource::Slices => format!("{}.{}", api::ENDPOINT_SLICES, api::DISCOVERY_GROUP),
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::decode::{self, Event};
 use super::follow::{Follower, Position, Stop};
 use super::lines::Lines;
 use super::server::Failure;
+use super::subject::Subject;
 
 /// How long the API server may take to begin a watch.
 const START: Duration = Duration::from_secs(10);
@@ -22,9 +23,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// A watch that lived so long was a good one, even if it brought nothing.
 const GOOD: Duration = Duration::from_secs(5);
 
-impl Follower {
-    /// Watches from `position`, again and again, until a new list is needed or nobody takes updates any more.
-    pub(super) async fn watch(&mut self, mut position: Position) -> Stop {
+impl<S: Subject> Follower<S> {
+    /// Watches from `position`, again and again, until a new list is needed or nobody takes items any more.
+    pub(super) async fn watch(&mut self, mut position: Position<S::Item>) -> Stop {
         loop {
             let began = Instant::now();
             let stop = match self.watch_once(&mut position).await {
@@ -57,7 +58,7 @@ impl Follower {
     }
 
     /// One watch; at its end, whether that came before it was due. From there it goes on.
-    async fn watch_once(&mut self, position: &mut Position) -> Result<bool, Stop> {
+    async fn watch_once(&mut self, position: &mut Position<S::Item>) -> Result<bool, Stop> {
         let failed = |failure| Stop::Failed { verb: "watch", failure };
         if self.server.place().await != position.place {
             return Err(Stop::Relist);
@@ -83,7 +84,7 @@ impl Follower {
                 Ok(Ok(Some(line))) => line,
                 Ok(Ok(None)) => return Ok(began.elapsed() + GOOD < asked),
                 Ok(Err(error)) => {
-                    debug!(resource = self.resource.plural(), error = chain(&error), "the watch was cut off");
+                    debug!(resource = self.plural(), error = chain(&error), "the watch was cut off");
                     return Ok(true);
                 }
                 Err(_) => {
@@ -98,15 +99,25 @@ impl Follower {
             let Ok((event, version)) = decode::event(line) else {
                 return Err(Stop::Relist);
             };
-            let change = match event {
-                Event::Present(object) => self.convert.present(self.resource, object.get()),
-                Event::Deleted(object) => self.convert.absent(self.resource, object.get()),
-                Event::Bookmark => None,
+            match event {
+                Event::Present(object) => {
+                    if !position.held.is_empty() {
+                        position.held.forget(&decode::name(object.get()));
+                    }
+                    if let Some(item) = self.subject.present(object.get()) {
+                        self.send(item).await?;
+                    }
+                }
+                Event::Deleted(object) => match self.subject.absent(object.get()) {
+                    Some(item) if self.subject.collection().is_custom() => {
+                        position.held.hold(decode::name(object.get()), item);
+                    }
+                    Some(item) => self.send(item).await?,
+                    None => {}
+                },
+                Event::Bookmark => {}
                 Event::Failed(Failure::Gone) => return Err(Stop::Relist),
                 Event::Failed(failure) => return Err(Stop::Broken(failure)),
-            };
-            if let Some(change) = change.and_then(|change| position.held.pass(change)) {
-                self.change(change).await?;
             }
             if let Some(version) = version {
                 position.version = version;
@@ -117,11 +128,11 @@ impl Follower {
     }
 
     /// Asks whether held deletes mean what they say, and passes them on if so.
-    async fn confirm(&mut self, position: &mut Position, unsure: &mut Backoff) -> Result<(), Stop> {
+    async fn confirm(&mut self, position: &mut Position<S::Item>, unsure: &mut Backoff) -> Result<(), Stop> {
         match self.find().await {
             Ok(target) if target.same_place(&position.target) => {
-                for change in position.held.release() {
-                    self.change(change).await?;
+                for item in position.held.release() {
+                    self.send(item).await?;
                 }
                 Ok(())
             }

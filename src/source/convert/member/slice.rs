@@ -7,7 +7,7 @@ use super::super::{quoted, skip};
 use super::meta::{self, Keep};
 use super::{object, service};
 use crate::api;
-use crate::model::{SkipReason, Skipped};
+use crate::model::{SkipReason, Skipped, usable_address};
 use crate::reconcile::objects::{Endpoint, Family, PodRef, SliceContent, SlicePort};
 use crate::reconcile::observed::Slice;
 
@@ -51,6 +51,14 @@ fn endpoints(
         let mut addresses = Vec::with_capacity(1);
         for (j, text) in entries(from.addresses) {
             match text.parse::<IpAddr>() {
+                // A lying cluster is not to have others send packets to themselves or to their neighbours.
+                Ok(address) if !usable_address(address) => {
+                    let what = format!(
+                        "endpoints[{i}].addresses[{j}]: {address} can't be an endpoint's address: it means this host, its \
+                         link or nobody"
+                    );
+                    skipped.push(skip(SkipReason::ForbiddenAddress, what));
+                }
                 Ok(address) if Family::of(address) == family => addresses.push(address),
                 _ => {
                     let what = format!("endpoints[{i}].addresses[{j}]: {} is no {family} address", quoted(&text));

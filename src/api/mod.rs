@@ -1,4 +1,21 @@
-//! The names of the Multi-Cluster Services API that users see: group, versions, labels and values, each exactly once.
+//! The Multi-Cluster Services API as users see it: group, versions, labels and values, each exactly once; the types of
+//! ServiceExport and ServiceImport; and the CRDs, which are made of these types.
+
+mod condition;
+pub mod crd;
+mod export;
+mod import;
+mod metadata;
+mod schema;
+
+pub use condition::{Condition, ConditionStatus};
+pub use export::{ServiceExport, ServiceExportSpec, ServiceExportStatus};
+pub use import::{
+    ClientIpConfig, ClusterStatus, EndpointSliceObjects, ImportType, ServiceImport, ServiceImportSpec,
+    ServiceImportStatus, ServicePort, SessionAffinityConfig,
+};
+pub use metadata::{Metadata, OwnerReference};
+pub use schema::Schema;
 
 /// The API group of ServiceImport and ServiceExport (KEP-1645).
 pub const GROUP: &str = "multicluster.x-k8s.io";
@@ -6,6 +23,12 @@ pub const GROUP: &str = "multicluster.x-k8s.io";
 /// The versions of the group that we read, the preferred one first. `v1beta1` is the storage version since mcs-api
 /// v0.5.0; older clusters have `v1alpha1` alone. Their schemas are the same.
 pub const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
+
+/// The plural of ServiceExport, as in URLs and RBAC rules.
+pub const SERVICE_EXPORTS: &str = "serviceexports";
+
+/// The name of the ServiceExport CRD.
+pub const SERVICE_EXPORT_CRD: &str = "serviceexports.multicluster.x-k8s.io";
 
 /// The plural of ServiceImport, as in URLs and RBAC rules.
 pub const SERVICE_IMPORTS: &str = "serviceimports";
@@ -34,9 +57,6 @@ pub const TYPE_CLUSTERSET_IP: &str = "ClusterSetIP";
 /// `spec.type` of an import whose names are its endpoints.
 pub const TYPE_HEADLESS: &str = "Headless";
 
-/// The plural of ServiceExport, as in URLs and RBAC rules.
-pub const SERVICE_EXPORTS: &str = "serviceexports";
-
 /// Who we are, in every label that says who manages an object: what carries it is ours, what doesn't isn't.
 pub const MANAGED_BY: &str = "namesake";
 
@@ -58,6 +78,22 @@ pub const LABEL_SERVICE_IMPORTED: &str = "multicluster.kubernetes.io/service-imp
 
 /// Label of Cluster API for the cluster an object belongs to; on slices by option.
 pub const LABEL_CLUSTER_API_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+/// Label of a Secret in the hub: it registers a member cluster, and its value is the cluster's id; empty, the id is that of
+/// the cluster's own ClusterProperty.
+pub const LABEL_CLUSTER: &str = "namesake/cluster";
+
+/// The group of ClusterProperty (KEP-2149).
+pub const ABOUT_GROUP: &str = "about.k8s.io";
+
+/// The name of the ClusterProperty CRD.
+pub const CLUSTER_PROPERTY_CRD: &str = "clusterproperties.about.k8s.io";
+
+/// The ClusterProperty that holds a cluster's id.
+pub const PROPERTY_CLUSTER: &str = "cluster.clusterset.k8s.io";
+
+/// The ClusterProperty that holds the name of the clusterset a cluster is in.
+pub const PROPERTY_CLUSTERSET: &str = "clusterset.k8s.io";
 
 /// Annotation of a ServiceImport: the name of its derived Service.
 pub const ANNOTATION_DERIVED_SERVICE: &str = "multicluster.kubernetes.io/derived-service";

@@ -1,0 +1,76 @@
+//! What the DNS half follows: ServiceImports and multi-cluster EndpointSlices.
+
+use std::sync::Arc;
+
+use super::subject::{Collection, Presence, Subject};
+use crate::api;
+use crate::model::{Resource, Update};
+use crate::source::{Convert, Health, Trouble};
+
+/// One of the two resources.
+pub(super) struct ForDns {
+    resource: Resource,
+    collection: Collection,
+    convert: Arc<Convert>,
+    health: Arc<Health>,
+}
+
+impl ForDns {
+    pub(super) fn new(resource: Resource, convert: Arc<Convert>, health: Arc<Health>) -> Self {
+        let collection = match resource {
+            Resource::Imports => Collection {
+                group: api::GROUP,
+                versions: &api::VERSIONS,
+                plural: api::SERVICE_IMPORTS,
+                presence: Presence::Crd(api::SERVICE_IMPORT_CRD),
+                namespace: None,
+                labels: None,
+                page: 500,
+            },
+            Resource::Slices => Collection {
+                group: api::DISCOVERY_GROUP,
+                versions: &["v1"],
+                plural: api::ENDPOINT_SLICES,
+                presence: Presence::BuiltIn { since: "Kubernetes 1.21 is the oldest that does" },
+                namespace: None,
+                // It must be there, whatever its value.
+                labels: Some(api::LABEL_SERVICE_NAME),
+                // A slice has a hundred endpoints, and is as long as forty imports.
+                page: 100,
+            },
+        };
+        Self { resource, collection, convert, health }
+    }
+}
+
+impl Subject for ForDns {
+    type Item = Update;
+
+    fn collection(&self) -> &Collection {
+        &self.collection
+    }
+
+    fn present(&self, json: &str) -> Option<Update> {
+        self.convert.present(self.resource, json).map(Update::Change)
+    }
+
+    fn absent(&self, json: &str) -> Option<Update> {
+        self.convert.absent(self.resource, json).map(Update::Change)
+    }
+
+    fn begin(&self) -> Update {
+        Update::ResyncBegin(self.resource)
+    }
+
+    fn end(&self) -> Update {
+        Update::ResyncEnd(self.resource)
+    }
+
+    fn alive(&self) {
+        self.health.alive(self.resource);
+    }
+
+    fn down(&self, trouble: Trouble) {
+        self.health.down(self.resource, trouble);
+    }
+}

@@ -23,14 +23,6 @@ const CHAPTERS: [(&str, u32); 10] = [
 
 /// Cases without a test, and why.
 const NO_CASE: [(&str, &str); 10] = [
-    ("upd_02", "the controller's: who withdraws what a dead Service left"),
-    ("upd_03", "the controller's: a namespace that comes back"),
-    ("upd_04", "the controller's: a Service that comes back under its export"),
-    ("upd_05", "the controller's: exports that become valid and invalid"),
-    ("upd_06", "the controller's: ports of the derived Service"),
-    ("upd_07", "the controller's: mirroring endpoints"),
-    ("upd_08", "the controller's: the DNS half writes nothing (main_job counts writes)"),
-    ("upd_09", "the controller's: deleting a copy of a slice; that its names go is HDL-04"),
     (
         "cfg_01",
         "later work: there is no Corefile and no reload of settings yet; a folder's broken edit is in source_folder",

@@ -25,6 +25,7 @@
 pub mod compare;
 pub mod conflicts;
 mod desired;
+mod dirty;
 pub mod exports;
 mod families;
 mod importer;

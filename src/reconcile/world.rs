@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+pub use super::dirty::Dirty;
 use super::member::Home;
 pub use super::member::{Kind, Member};
 use super::naming;
@@ -13,19 +14,6 @@ use super::observed::{Export, Failure, Features, Import, Local, Namespace, Reach
 use super::settings::LabelRule;
 use crate::api;
 use crate::model::{ClusterId, Label, ServiceKey, SliceKey};
-
-/// Which services a change concerns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dirty {
-    /// None: nothing that a plan reads has changed, or nothing that anybody exports.
-    Nothing,
-    /// These, and no more than two.
-    Services(Vec<ServiceKey>),
-    /// Those of [`World::keys_in`] this namespace.
-    Namespace(Label),
-    /// All of [`World::keys`].
-    All,
-}
 
 /// All members and what they hold.
 #[derive(Debug, Clone, Default)]

@@ -15,6 +15,7 @@ mod ports;
 mod precedence;
 mod properties;
 mod set;
+mod shuffle;
 mod slices;
 mod status;
 mod values;

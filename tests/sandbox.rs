@@ -169,7 +169,12 @@ async fn a_broken_edit_keeps_what_was_good_and_the_next_good_one_heals_it() {
             "# paris: Namespace more is new"
         ]
     );
-    assert!(told.starts_with("[INFO] preview: the folder can be read again"), "{told}");
+    // The log has a writer of its own, so its line may come a moment later.
+    let deadline = Instant::now() + PATIENCE;
+    while !sandbox.printed().iter().any(|line| line.starts_with("[INFO] preview: the folder can be read again")) {
+        assert!(Instant::now() < deadline, "{:#?}", sandbox.printed());
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

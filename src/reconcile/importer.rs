@@ -195,6 +195,9 @@ fn slice_object(
     is: Option<&Slice>,
 ) -> SliceObject {
     let Context { settings, key, derived, .. } = context;
+    // Nobody exports it any more and the import is gone: what has to wait keeps the owners that it has.
+    let orphaned = is.filter(|_| context.merged.is_none() && there.import.is_none());
+    let owners = orphaned.map_or_else(|| slice_owners(context, there, kind), |is| is.meta.owners.clone());
     let mut annotations = Map::new();
     if let Some(since) = wanted.draining {
         annotations.insert(api::ANNOTATION_DRAINING_SINCE.into(), since.0.to_string().into());
@@ -205,7 +208,7 @@ fn slice_object(
         existing: is.map(|slice| slice.meta.id.clone()),
         labels: slice_labels(key, derived, &wanted.source, kind, settings),
         annotations,
-        owners: slice_owners(context, there, kind),
+        owners,
         content: wanted.content.clone(),
     }
 }

@@ -81,7 +81,7 @@ fn mcs_r52_only_a_change_of_type_makes_the_derived_service_anew() {
     assert_eq!(in_b, ["b apply import", "b delete service", "b apply service"]);
     assert_ne!(uid(&set), before);
     assert_eq!(set.imported("b", "shop/web").meta.id.uid, import, "the import stays");
-    assert_eq!(set.imported("b", "shop/web").spec.ips, [ip("10.0.0.1"); 0]);
+    assert!(set.imported("b", "shop/web").spec.ips.is_empty());
     assert!(set.told().contains(&"b TypeChanged".to_owned()));
     set.service("a", "shop/web", cluster_ip(["http 80"]));
     set.run();
@@ -186,7 +186,7 @@ fn mcs_1_7_a_foreign_service_of_the_derived_name_is_not_taken_over() {
     let message = &set.imported("b", "shop/web").status.conditions[0].message;
     assert!(message.contains(naming::derived(&key("shop/web")).as_str()), "{message}");
     assert!(set.mirrored("b", "shop/web").is_empty(), "his clients are not sent to our endpoints");
-    assert_eq!(set.imported("b", "shop/web").spec.ips, [ip("10.0.0.1"); 0]);
+    assert!(set.imported("b", "shop/web").spec.ips.is_empty());
     assert!(set.told().contains(&"b Pending".to_owned()), "{:?}", set.told());
     assert_eq!(set.says("a", "shop/web", "Ready"), "False/Failed");
     assert_eq!(set.import_says("a", "shop/web"), "True/Ready");

@@ -127,20 +127,23 @@ impl Feed {
         {
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
             for update in updates {
+                let mut triggered = None;
                 match &update {
                     Update::ResyncEnd(resource) => completed.push(*resource),
                     Update::Change(Change::Slice(key, Some(slice))) => {
-                        if let Some(at) = slice.triggered {
+                        triggered = slice.triggered.map(|at| {
                             let key = ServiceKey { namespace: key.namespace.clone(), name: slice.service.clone() };
-                            self.triggered.insert(key, at);
-                        }
+                            (key, at)
+                        });
                     }
                     _ => {}
                 }
                 if let Update::Change(change) = &update {
                     self.counts.updates[change.resource() as usize].fetch_add(1, Relaxed);
                 }
-                index.apply(update, &mut effects);
+                let changed = index.apply(update, &mut effects);
+                // A slice that a list brings again was programmed long ago, and nothing is built that would forget it.
+                self.triggered.extend(triggered.filter(|_| changed));
             }
         }
         for (object, Skipped { reason, what }) in effects.skipped {
@@ -173,7 +176,8 @@ impl Feed {
             }
         }
         if first {
-            self.triggered.clear(); // they are older than we are: no latency of ours
+            self.triggered = HashMap::new(); // they are older than we are: no latency of ours
+            self.pending.shrink_to_fit(); // nor will so much ever wait again
             self.store.set_synced();
         }
         self.sign(now);

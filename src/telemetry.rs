@@ -6,8 +6,11 @@
 //! them. Everything goes to stdout, as CoreDNS's log does. What came from outside can't break a line in two: control
 //! characters are escaped.
 
+mod sink;
+
 use std::fmt::{self, Write};
 use std::io;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use tracing::field::{Field, Visit};
@@ -16,6 +19,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
+
+use sink::Sink;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,16 +52,45 @@ pub enum TelemetryError {
     /// Logging was set up before.
     #[error("logging is already set up in this process")]
     Twice,
+    /// There is no thread for it.
+    #[error("the thread that writes the log can't be started: {0}; raise the limit on threads")]
+    Thread(io::Error),
 }
 
+/// The one that [`init`] made.
+static SINK: OnceLock<Sink> = OnceLock::new();
+
 /// Sets up logging to stdout for the whole process. `filter` is a level, or directives in `RUST_LOG`'s form; without
-/// a level of its own it means `info`.
+/// a level of its own it means `info`. Nobody ever waits for stdout: lines that it has no room for are lost, and
+/// their number is told when it has room again.
 ///
 /// # Errors
-/// If the filter is not understood, or logging was set up before.
+/// If the filter is not understood, logging was set up before, or no thread can be started.
 pub fn init(format: LogFormat, filter: &str) -> Result<(), TelemetryError> {
-    let subscriber = subscriber(format, filter, io::stdout)?;
-    tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Twice)
+    let sink = Sink::start(io::stdout(), move |lost| lost_line(format, lost)).map_err(TelemetryError::Thread)?;
+    let subscriber = subscriber(format, filter, sink.clone())?;
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::Twice)?;
+    SINK.set(sink).map_err(|_| TelemetryError::Twice)
+}
+
+/// Waits until all that was logged is written, but not longer than `within`: for the end of the process.
+pub fn flush(within: Duration) {
+    if let Some(sink) = SINK.get() {
+        sink.flush(within);
+    }
+}
+
+/// Tells that lines are missing.
+fn lost_line(format: LogFormat, lost: u64) -> String {
+    let message = format!("{lost} lines were lost here: whoever reads this log was too slow");
+    match format {
+        LogFormat::Text => format!("{}telemetry: {message}\n", tag(Level::WARN)),
+        LogFormat::Json => format!(
+            "{{\"time\":\"{}\",\"level\":\"WARN\",\"msg\":{},\"target\":\"telemetry\",\"lost\":{lost}}}\n",
+            rfc3339(SystemTime::now()),
+            json_string(&message),
+        ),
+    }
 }
 
 /// The same as [`init`] with any writer, for whoever wants to look at the lines.
@@ -79,6 +113,8 @@ where
         .with_env_filter(filter)
         .with_writer(writer)
         .with_ansi(false)
+        // Else a line that can't be written is told to stderr, and a closed stderr panics whoever had something to say.
+        .log_internal_errors(false)
         .event_format(Lines { format })
         .finish())
 }

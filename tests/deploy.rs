@@ -1,6 +1,8 @@
 //! The files in `deploy/`: the manifests fit the program and a real API server, and the stub blocks work with a real
 //! CoreDNS in front of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
 mod product;
 
 use std::collections::BTreeMap;
@@ -219,7 +221,7 @@ fn the_image_exposes_what_its_command_opens_and_runs_as_a_number() {
     );
     let user: u64 = line("USER").split(':').next().unwrap().parse().unwrap();
     assert_eq!(Some(user), object("Deployment")["spec"]["template"]["spec"]["securityContext"]["runAsUser"].as_u64());
-    assert_eq!(dockerfile.lines().filter(|line| line.starts_with("FROM")).next_back(), Some("FROM scratch"));
+    assert_eq!(dockerfile.lines().rfind(|line| line.starts_with("FROM")), Some("FROM scratch"));
     assert!(dockerfile.contains("target-feature=+crt-static") && dockerfile.contains("--target"));
 }
 
@@ -251,6 +253,7 @@ fn the_unit_starts_the_example_settings_and_gives_it_time() {
     assert_eq!(value("Type"), "notify");
     assert_eq!(value("TimeoutStartSec"), "infinity", "an API server that is away must not end it");
     assert_eq!(value("RestartPreventExitStatus"), "2", "the exit code of wrong settings");
+    assert_eq!(value("StartLimitIntervalSec"), "0", "an address that comes up late must not leave it dead");
     assert_eq!(value("AmbientCapabilities"), "CAP_NET_BIND_SERVICE");
     let (program, args) = value("ExecStart").split_once(' ').unwrap();
     assert!(program.ends_with("/namesake"));

@@ -5,11 +5,13 @@
 //! one of `mix::Kind`), which is also what to profile:
 //!
 //! ```text
-//! valgrind --tool=callgrind target/release/deps/instructions-… answer mix 100000
+//! valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*answer_each*' \
+//!     target/release/deps/instructions-… answer mix 20000
 //! callgrind_annotate callgrind.out.…
 //! ```
 //!
-//! Run without, it counts the instructions of that under callgrind, less those of a run that answers none.
+//! Run without, it counts the instructions of that: those in the loop that answers, so that set-up does not count,
+//! of twice as many queries less those of once as many, so that nothing else does.
 
 #[path = "support/mix.rs"]
 mod mix;
@@ -19,15 +21,15 @@ use std::process::{Command, ExitCode};
 
 use fastrand::Rng;
 use mix::{Kind, SMALL};
-use namesake::answers::Options;
+use namesake::answers::{Options, Store};
 use namesake::dns::{Outcome, Transport, respond};
 use namesake::feed::load;
 
 /// The most that a query of the mix may take.
 const LIMIT: f64 = 800.0;
 
-/// How many queries are counted: enough that what differs from run to run (the seeds of hashes) does not count.
-const COUNT: u32 = 100_000;
+/// How many queries are counted.
+const COUNT: u32 = 20_000;
 
 /// How many different queries there are of a kind.
 const POOL: usize = 5_000;
@@ -59,15 +61,21 @@ fn answer_some(kind: &str, count: u32) {
     pools.push(("Opt".to_owned(), mixed.iter().cloned().map(mix::with_opt).collect()));
     pools.push(("mix".to_owned(), mixed));
     let (_, queries) = pools.iter().find(|(name, _)| name == kind).expect("a kind of query");
+    println!("{} octets", answer_each(&store, queries, count, &mut rng));
+}
+
+/// What is counted.
+#[inline(never)]
+fn answer_each(store: &Store, queries: &[Vec<u8>], count: u32, rng: &mut Rng) -> usize {
     let mut out = vec![0; 1232];
     let mut octets = 0;
     for query in queries.iter().cycle().take(count as usize) {
-        match respond(&store, query, Transport::Udp, &mut out, &mut rng) {
+        match respond(store, query, Transport::Udp, &mut out, rng) {
             Outcome::Reply(reply) => octets += reply.len,
             Outcome::Drop(reason) => panic!("dropped: {reason:?}"),
         }
     }
-    println!("{octets} octets");
+    octets
 }
 
 fn gate() -> ExitCode {
@@ -90,7 +98,7 @@ fn instructions(scratch: &Path, kind: &str, count: u32) -> u64 {
     let file = scratch.join(format!("{kind}-{count}"));
     let program = std::env::current_exe().expect("this binary");
     let valgrind = Command::new("valgrind")
-        .args(["--tool=callgrind", "--quiet"])
+        .args(["--tool=callgrind", "--quiet", "--collect-atstart=no", "--toggle-collect=*answer_each*"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(program)
         .args(["answer", kind, &count.to_string()])

@@ -1,5 +1,7 @@
 //! The list and watch against a real API server with RBAC on, as a ServiceAccount that may list and watch, no more.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 #[path = "support/applied.rs"]
 mod applied;
 #[path = "support/following.rs"]

@@ -1,5 +1,7 @@
 //! Kubernetes objects → model values: the rows of `dns.md` that are decided on conversion.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
@@ -82,7 +84,7 @@ fn import_is_reduced_to_what_dns_needs() {
     assert_eq!(import.ips[..], [ip("10.1.0.1"), ip("fd00::1")]);
     assert_eq!(import.ports[0].name.as_ref().unwrap().as_str(), "http");
     assert_eq!((import.ports[0].protocol, import.ports[0].number), (Protocol::Tcp, 80));
-    assert_eq!(import.clusters.iter().map(|c| c.as_str()).collect::<Vec<_>>(), ["east", "west.eu"]);
+    assert_eq!(import.clusters.iter().map(namesake::model::ClusterId::as_str).collect::<Vec<_>>(), ["east", "west.eu"]);
     assert_eq!(import.endpoint_objects, EndpointObjects::Absent);
     assert!(import.skipped.is_empty());
 }
@@ -149,7 +151,8 @@ fn ports_that_are_none_are_skipped_and_cost_nothing_else() {
         {"name": "ok", "port": 65535, "protocol": "SCTP"},
     ]}));
     assert_eq!(import.ips[..], [ip("10.1.0.1")]);
-    let kept: Vec<_> = import.ports.iter().map(|p| (p.name.as_ref().map(|n| n.as_str()), p.number)).collect();
+    let kept: Vec<_> =
+        import.ports.iter().map(|p| (p.name.as_ref().map(namesake::model::Label::as_str), p.number)).collect();
     assert_eq!(kept, [(None, 6), (None, 7), (None, 8), (Some("ok"), 65535)]);
     assert_eq!(reasons(&import.skipped), [SkipReason::BadPort; 7]);
     assert_eq!(&*import.skipped[1].what, "spec.ports[1].port: 70000 is no port number, these are 1 to 65535");
@@ -303,11 +306,13 @@ fn names_that_are_no_labels_are_unreadable() {
         }
         other => panic!("{other:?}"),
     }
-    let labels = json!({"multicluster.kubernetes.io/service-name": "a.b"});
-    let object = json!({"metadata": {"namespace": "shop", "name": "s", "labels": labels}});
-    match Convert::default().slice(&object.to_string()) {
-        Some(Change::Unreadable { skipped, .. }) => assert_eq!(skipped.reason, SkipReason::BadName),
-        other => panic!("{other:?}"),
+    for service in ["a.b", "Web"] {
+        let labels = json!({"multicluster.kubernetes.io/service-name": service});
+        let object = json!({"metadata": {"namespace": "shop", "name": "s", "labels": labels}});
+        match Convert::default().slice(&object.to_string()) {
+            Some(Change::Unreadable { skipped, .. }) => assert_eq!(skipped.reason, SkipReason::BadName),
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -341,4 +346,17 @@ fn a_deleted_object_needs_nothing_but_its_names() {
     let object = json!({"metadata": {"namespace": "shop", "name": "web"}, "spec": 5}).to_string();
     let change = Convert::default().absent(Resource::Imports, &object);
     assert!(matches!(change, Some(Change::Import(_, None))), "{change:?}");
+}
+
+#[test]
+fn a_deleted_object_whose_name_is_no_label_is_forgotten() {
+    let object = json!({"metadata": {"namespace": "shop", "name": "a.b"}}).to_string();
+    match Convert::default().absent(Resource::Imports, &object) {
+        Some(Change::Forgotten { resource: Resource::Imports, namespace, name }) => {
+            assert_eq!((&*namespace, &*name), ("shop", "a.b"));
+        }
+        other => panic!("{other:?}"),
+    }
+    let elsewhere = Convert { namespaces: vec!["bank".to_owned()], ..Convert::default() };
+    assert!(elsewhere.absent(Resource::Imports, &object).is_none());
 }

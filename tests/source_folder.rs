@@ -1,5 +1,7 @@
 //! `--from DIR`: what files say, what is wrong with them, and what happens when they are edited.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
 #[path = "support/applied.rs"]
 mod applied;
 

@@ -1,8 +1,7 @@
 //! The routes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
@@ -19,27 +18,36 @@ use crate::metrics;
 /// What every route may look at.
 pub(super) struct Shared {
     pub(super) parts: AdminParts,
-    started: Instant,
-    /// When "not ready" was last logged, in seconds since the start; 0 is never.
-    logged: AtomicU64,
+    said: Mutex<Option<(&'static str, Instant)>>,
 }
 
 impl Shared {
     pub(super) fn new(parts: AdminParts) -> Self {
-        Self { parts, started: Instant::now(), logged: AtomicU64::new(0) }
+        Self { parts, said: Mutex::default() }
     }
 
     pub(super) fn is_ready(&self) -> bool {
         ready::is_ready(&self.parts.health, &self.parts.state)
     }
 
-    /// CoreDNS's line, but at most one a second whoever asks how often.
-    fn log_not_ready(&self, body: &str) {
-        let now = self.started.elapsed().as_secs() + 1;
-        if self.logged.swap(now, Ordering::Relaxed) != now {
+    /// CoreDNS's line, but not for every probe: those of a pod that waits a night for a CRD would be 40,000.
+    fn log_not_ready(&self, body: &'static str) {
+        if due(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner), body, Instant::now()) {
             tracing::info!("Plugins not ready: {body:?}");
         }
     }
+}
+
+/// How often the same is logged at most.
+const SAID: Duration = Duration::from_secs(60);
+
+/// Whether `body` is news, or was last said long ago.
+fn due(said: &mut Option<(&'static str, Instant)>, body: &'static str, now: Instant) -> bool {
+    let due = said.is_none_or(|(last, at)| last != body || now.saturating_duration_since(at) >= SAID);
+    if due {
+        *said = Some((body, now));
+    }
+    due
 }
 
 /// What a path says where nothing else is.
@@ -141,4 +149,20 @@ async fn explain(State(shared): State<Arc<Shared>>, question: Result<Query<Quest
 fn broken(error: &str) -> Response {
     tracing::error!(error, "a request could not be answered");
     (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{error}\n")).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn not_ready_is_said_once_a_minute_and_when_it_changes() {
+        let (mut said, begin) = (None, Instant::now());
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut due = |body, seconds| super::due(&mut said, body, at(seconds));
+        assert!(due("multicluster", 0));
+        assert!(!due("multicluster", 2) && !due("multicluster", 59), "a probe comes every two seconds");
+        assert!(due("multicluster", 60) && !due("multicluster", 61));
+        assert!(due("Shutting down", 62) && !due("Shutting down", 64));
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::edns::{self, Ede};
 use super::lookup::{Verdict, lookup};
+use super::name::Folded;
 use super::query::{HEADER, Query, Shape};
 use super::rrtype;
 use super::store::Store;
@@ -81,7 +82,8 @@ pub fn answer(
     out: &mut [u8],
     rng: &mut fastrand::Rng,
 ) -> Answered {
-    let Shape::Common(query) = Shape::of(message) else { return Answered::NotMine };
+    let mut folded = Folded::default();
+    let Shape::Common(query) = Shape::of(message, &mut folded) else { return Answered::NotMine };
     let options = store.options();
     let nsid = query.opt.is_some_and(|opt| opt.nsid) && options.nsid.is_some();
     if nsid || out.len() < MIN_OUT {
@@ -92,7 +94,7 @@ pub fn answer(
     let limit = usize::from(limit(transport, query.opt.map(|opt| opt.size), options.bufsize)).min(out.len());
     out[..question.end].copy_from_slice(asked);
     let reply = lookup(store, &query.name, query.qtype, |verdict| {
-        write(store, &query, &verdict, transport, limit, Writer { out, len: question.end, limit: 0 }, rng)
+        write(store, &query, verdict, transport, limit, Writer { out, len: question.end, limit: 0 }, rng)
     });
     Answered::Reply(reply)
 }
@@ -111,7 +113,7 @@ pub fn limit(transport: Transport, stated: Option<u16>, bufsize: u16) -> u16 {
 #[inline]
 fn write(
     store: &Store,
-    query: &Query,
+    query: &Query<'_>,
     verdict: &Verdict<'_>,
     transport: Transport,
     limit: usize,
@@ -126,11 +128,8 @@ fn write(
         Verdict::NxDomain(zone) => (rcode::NXDOMAIN, Some(zone.index), stale),
         Verdict::NoData(zone) | Verdict::Data(zone, _) => (rcode::NOERROR, Some(zone.index), stale),
     };
-    let (opt, opt_len) = match query.opt {
-        Some(opt) => edns::opt(options.bufsize, opt.dnssec_ok, ede),
-        None => ([0; 17], 0),
-    };
-    writer.limit = limit - opt_len;
+    let option = if ede.is_some() { edns::EDE_LEN } else { 0 };
+    writer.limit = if query.opt.is_some() { limit - edns::OPT_LEN - option } else { limit };
     let (mut written, mut authority, mut authoritative) = (Written::default(), 0, 0);
     if let Verdict::NxDomain(zone) | Verdict::NoData(zone) | Verdict::Data(zone, _) = verdict {
         let zone_at = HEADER + query.name.len() - zone.wire().len();
@@ -141,17 +140,25 @@ fn write(
             _ => authority = u8::from(writer.negative_soa(&context)),
         }
     }
-    writer.limit = limit;
-    let additional = written.additional + u16::from(opt_len > 0 && writer.put(&opt[..opt_len]));
+    if let Some(opt) = query.opt {
+        writer.limit = limit;
+        written.additional += u16::from(writer.put(&edns::opt(options.bufsize, opt.dnssec_ok, option)));
+        if let Some(ede) = ede {
+            writer.put(&edns::extended_error(ede));
+        }
+    }
     let Writer { out, len, .. } = writer;
-    let truncated = if written.truncated { 0x02 } else { 0 };
-    // QR; opcode 0; AA; TC; RD as asked. Then RA 0, Z 0, AD 0, CD as asked, rcode (RFC 1035 §4.1.1, RFC 4035 §3.2).
-    out[2] = 0x80 | authoritative | truncated | (out[2] & 0x01);
-    out[3] = (out[3] & 0x10) | rcode as u8;
-    out[4..6].copy_from_slice(&[0, 1]);
-    out[6..8].copy_from_slice(&written.answers.to_be_bytes());
-    out[8..10].copy_from_slice(&[0, authority]);
-    out[10..12].copy_from_slice(&additional.to_be_bytes());
+    if let Some(header) = out.first_chunk_mut::<HEADER>() {
+        let truncated = if written.truncated { 0x02 } else { 0 };
+        let ([answers_hi, answers_lo], [additional_hi, additional_lo]) =
+            (written.answers.to_be_bytes(), written.additional.to_be_bytes());
+        // QR; opcode 0; AA; TC; RD as asked. Then RA 0, Z 0, AD 0, CD as asked, rcode (RFC 1035 §4.1.1, RFC 4035
+        // §3.2).
+        header[2] = 0x80 | authoritative | truncated | (header[2] & 0x01);
+        header[3] = (header[3] & 0x10) | rcode as u8;
+        let counts = [0, 1, answers_hi, answers_lo, 0, authority, additional_hi, additional_lo];
+        header[4..].copy_from_slice(&counts);
+    }
     Reply {
         len,
         rcode,

@@ -7,8 +7,7 @@ use std::net::IpAddr;
 use foldhash::fast::RandomState;
 
 use super::options::{EmptyHeadless, EndpointNames, EndpointPolicy, Options};
-use super::rrtype;
-use super::service::{ClusterPart, Endpoints, Family, Packed, PortSet, ServiceAnswers, V6};
+use super::service::{ClusterPart, Endpoints, Packed, PortSet, ServiceAnswers, V6};
 use crate::index::View;
 use crate::model::{ClusterId, Endpoint, EndpointObjects, ImportKind, Port, Readiness, Slice, dashed_address};
 
@@ -48,9 +47,9 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
     let hosts = headless || options.endpoint_names == EndpointNames::All;
     let (endpoints, too_long) = if hosts || options.cluster_names { pack(view, &served, options) } else { (None, 0) };
     let (a, aaaa) = if headless {
-        rrsets(served.iter().map(|(_, e)| e.address), options.ttl)
+        by_family(served.iter().map(|(_, e)| e.address))
     } else {
-        rrsets(view.import.ips.iter().copied(), options.ttl)
+        by_family(view.import.ips.iter().copied())
     };
     let ports = if headless { Box::default() } else { view.import.ports.clone() };
     let cluster_names = options.cluster_names;
@@ -75,40 +74,19 @@ fn served<'a>(
     ready
 }
 
-/// Both RRsets of the service name, each distinct address once.
-fn rrsets(addresses: impl Iterator<Item = IpAddr>, ttl: u32) -> (Box<[u8]>, Box<[u8]>) {
+/// IPv4 and IPv6 addresses, in octets.
+type ByFamily = (Box<[[u8; 4]]>, Box<[[u8; 16]]>);
+
+/// The addresses of the service name by family, each distinct one once.
+fn by_family(addresses: impl Iterator<Item = IpAddr>) -> ByFamily {
     let (mut a, mut aaaa, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     for address in addresses.filter(|address| seen.insert(*address)) {
         match address {
-            IpAddr::V4(ip) => {
-                a.extend(record_head(Family::V4, ttl));
-                a.extend(ip.octets());
-            }
-            IpAddr::V6(ip) => {
-                aaaa.extend(record_head(Family::V6, ttl));
-                aaaa.extend(ip.octets());
-            }
+            IpAddr::V4(ip) => a.push(ip.octets()),
+            IpAddr::V6(ip) => aaaa.push(ip.octets()),
         }
     }
     (a.into_boxed_slice(), aaaa.into_boxed_slice())
-}
-
-/// The octets of an address record in front of the address; its owner is a pointer to the question's name.
-///
-/// ```text
-///  0..2   owner: 0xC00C, a pointer to octet 12 (RFC 1035 §4.1.4)
-///  2..4   type 1 or 28
-///  4..6   class 1
-///  6..10  TTL
-///  10..12 length 4 or 16
-/// ```
-pub(super) fn record_head(family: Family, ttl: u32) -> [u8; 12] {
-    let rrtype = match family {
-        Family::V4 => rrtype::A,
-        Family::V6 => rrtype::AAAA,
-    };
-    let [t0, t1, t2, t3] = ttl.to_be_bytes();
-    [0xC0, 12, 0, rrtype as u8, 0, 1, t0, t1, t2, t3, 0, family.address_len() as u8]
 }
 
 /// An endpoint on its way into the pack.
@@ -227,16 +205,15 @@ impl<'a> Packer<'a> {
 /// The open-addressing table over hosts: a slot holds the place of the host's first endpoint plus one; 0 is free.
 /// At most three quarters are taken, so a search for what is not there ends soon.
 fn table(endpoints: &Endpoints, runs: usize) -> Box<[u32]> {
-    let mut table = vec![0u32; (runs * 4 / 3 + 1).next_power_of_two()].into_boxed_slice();
-    let mask = table.len() - 1;
+    let mut table = vec![0u32; runs * 4 / 3 + 1].into_boxed_slice();
     let (mut at, mut name) = (0, Vec::with_capacity(128));
     while let Some(first) = endpoints.packed.get(at) {
         name.clear();
         name.extend_from_slice(endpoints.host(first));
         name.extend_from_slice(endpoints.cluster(first));
-        let mut slot = endpoints.hash(&name) & mask;
+        let mut slot = endpoints.slot(&name, table.len());
         while table[slot] != 0 {
-            slot = (slot + 1) & mask;
+            slot = (slot + 1) % table.len();
         }
         table[slot] = at as u32 + 1;
         at = endpoints.run(at).end;

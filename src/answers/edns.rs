@@ -39,15 +39,20 @@ impl Ede {
 /// ```
 pub(super) const OPT_LEN: usize = 11;
 
-/// Octets of an extended error without text: code 15, length 2, INFO-CODE (RFC 8914 §2).
+/// Our OPT, without its options, of which there are `options` octets.
+#[inline]
+pub(super) fn opt(bufsize: u16, dnssec_ok: bool, options: usize) -> [u8; OPT_LEN] {
+    let ([size_hi, size_lo], [len_hi, len_lo]) = (bufsize.to_be_bytes(), (options as u16).to_be_bytes());
+    let flags = if dnssec_ok { 0x80 } else { 0 };
+    [0, 0, 41, size_hi, size_lo, 0, 0, flags, 0, len_hi, len_lo]
+}
+
+/// Octets of an extended error without text.
 pub(super) const EDE_LEN: usize = 6;
 
-/// Our OPT: how many octets, and which.
-pub(super) fn opt(bufsize: u16, dnssec_ok: bool, ede: Option<Ede>) -> ([u8; OPT_LEN + EDE_LEN], usize) {
-    let [size_hi, size_lo] = bufsize.to_be_bytes();
-    let flags = if dnssec_ok { 0x80 } else { 0 };
-    let (len, code) = ede.map_or((0, 0), |e| (EDE_LEN as u8, e.code()));
-    let [code_hi, code_lo] = code.to_be_bytes();
-    let bytes = [0, 0, 41, size_hi, size_lo, 0, 0, flags, 0, 0, len, 0, 15, 0, 2, code_hi, code_lo];
-    (bytes, OPT_LEN + usize::from(len))
+/// An extended error without text: code 15, length 2, INFO-CODE (RFC 8914 §2).
+#[inline]
+pub(super) fn extended_error(ede: Ede) -> [u8; EDE_LEN] {
+    let [code_hi, code_lo] = ede.code().to_be_bytes();
+    [0, 15, 0, 2, code_hi, code_lo]
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::lookup::{Verdict, lookup};
-use super::name::QueryName;
+use super::name::{QueryName, wire};
 use super::records::{negative_soa, records};
 use super::store::Store;
 use super::text::{dotted, type_name};
@@ -17,13 +17,17 @@ use crate::model::{
 /// How many endpoints, names or suggestions are listed before the rest is only counted.
 const MOST: usize = 20;
 
+/// How many services are compared for the nearest names: some milliseconds.
+const LOOKED_AT: usize = 2_000;
+
 /// How many nearest names are offered.
 const NEAREST: usize = 3;
 
 /// Explains the answer to `name` (dotted, absolute) and `qtype`, as text for a person.
 #[must_use]
 pub fn explain(index: &Index, store: &Store, name: &str, qtype: u16) -> String {
-    let Some(asked) = QueryName::from_text(name) else {
+    let asked = wire(name);
+    let Some(asked) = asked.as_deref().and_then(QueryName::read_lower) else {
         return format!(
             "{name} can't be a DNS name: a label is empty or longer than 63 bytes, or the whole is too long\n"
         );
@@ -31,7 +35,7 @@ pub fn explain(index: &Index, store: &Store, name: &str, qtype: u16) -> String {
     let mut out = Report { text: String::new() };
     let full = dotted(asked.wire());
     out.line(&format!("{full} {}", type_name(qtype)));
-    lookup(store, &asked, qtype, |verdict| out.answer(store, &asked, &verdict));
+    lookup(store, &asked, qtype, |verdict| out.answer(store, &asked, verdict));
     out.line("");
     out.line("Why:");
     let Some((zone, front)) = store.zone_of(&asked) else {
@@ -81,7 +85,7 @@ impl Report {
         let _ = writeln!(self.text, "  {:<9}   {text}", "");
     }
 
-    fn answer(&mut self, store: &Store, asked: &QueryName, verdict: &Verdict<'_>) {
+    fn answer(&mut self, store: &Store, asked: &QueryName<'_>, verdict: &Verdict<'_>) {
         match verdict {
             Verdict::Refused => self.line("REFUSED"),
             Verdict::ServFail(_, ede) => self.line(&format!("SERVFAIL (EDE {})", ede.code())),
@@ -128,7 +132,7 @@ impl Report {
         self.list(known, |out, key| out.sub(key.name.as_str()));
     }
 
-    fn service(&mut self, index: &Index, store: &Store, key: &ServiceKey, asked: &QueryName, left: usize) {
+    fn service(&mut self, index: &Index, store: &Store, key: &ServiceKey, asked: &QueryName<'_>, left: usize) {
         let options = store.options();
         if !options.namespaces.is_empty() && !options.namespaces.iter().any(|n| n == key.namespace.as_str()) {
             self.item("namespace", &format!("{} is not among those served (option namespaces)", key.namespace));
@@ -201,6 +205,9 @@ impl Report {
             return;
         }
         let why = match import.kind {
+            ImportKind::Headless if store.options().no_endpoints => {
+                "endpoints are not watched (option no_endpoints), so a headless import has no names"
+            }
             ImportKind::Headless if slices.is_empty() => "no EndpointSlice names it, so a headless import has no names",
             ImportKind::Headless => {
                 "none of its endpoints is ready, so a headless import has no names (specification §2.4.1)"
@@ -242,7 +249,7 @@ impl Report {
         &mut self,
         store: &Store,
         key: &ServiceKey,
-        asked: &QueryName,
+        asked: &QueryName<'_>,
         left: usize,
         import: &Import,
         slices: &[(&crate::model::SliceKey, &Slice)],
@@ -291,8 +298,15 @@ impl Report {
             distance(key.namespace.as_str(), wanted.namespace.as_str())
                 + distance(key.name.as_str(), wanted.name.as_str())
         };
-        let mut near: Vec<_> =
-            index.services().filter(|key| store.get(key).is_some()).map(|key| (far(key), key)).collect();
+        // The feed waits while we look, so the look is bounded: of a large clusterset first those that share a half of
+        // the name, and only where these are none some of the others.
+        let half = |key: &&ServiceKey| key.namespace == wanted.namespace || key.name == wanted.name;
+        let served = |key: &&ServiceKey| store.get(key).is_some();
+        let mut near: Vec<_> = index.services().filter(half).filter(served).take(LOOKED_AT).collect();
+        if near.is_empty() {
+            near = index.services().filter(served).take(LOOKED_AT).collect();
+        }
+        let mut near: Vec<_> = near.into_iter().map(|key| (far(key), key)).collect();
         near.sort();
         let mut shown: Vec<_> = near.into_iter().map(|(_, key)| show(key)).collect();
         shown.dedup();

@@ -1,6 +1,7 @@
 //! Finding the answer: zone, name, type, in the order of RFC 1034 §4.3.2.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::edns::Ede;
 use super::name::QueryName;
@@ -51,6 +52,8 @@ pub enum Data<'a> {
         filter: PortFilter<'a>,
         /// The service's full name on the wire, in lower case: the end of the question's.
         target: &'a [u8],
+        /// The weight of each record.
+        weight: u16,
     },
 }
 
@@ -71,49 +74,75 @@ pub enum Verdict<'a> {
 
 /// Looks a name and type up and hands the verdict to `then`. The class is IN and the type an ordinary one.
 #[inline]
-pub fn lookup<R>(store: &Store, name: &QueryName, qtype: u16, then: impl FnOnce(Verdict<'_>) -> R) -> R {
-    let Some((zone, front)) = store.zone_of(name) else { return then(Verdict::Refused) };
-    // Labels of the name in front of the zone, counted from the zone: 0 is the one next to it.
-    let label = |i: usize| name.label(front - 1 - i);
-    match front {
-        0 => return then(apex(zone, qtype)),
-        1 => match label(0) {
-            // Empty non-terminals: nothing of any type, ANY included (`dns.md` O7).
-            b"svc" | b"dns" => return then(Verdict::NoData(zone)),
-            b"dns-version" => return then(single(zone, qtype, rrtype::TXT, Data::Version)),
-            _ => {}
-        },
-        2 if label(0) == b"dns" && label(1) == b"ns" => {
-            let options = store.options();
-            return then(match family(qtype) {
-                Some(family) if options.nameserver.iter().any(|ip| family_of(ip) == family) => {
-                    Verdict::Data(zone, Data::NsAddresses(family))
-                }
-                None if qtype == rrtype::ANY && !options.nameserver.is_empty() => Verdict::Data(zone, Data::Hinfo),
-                _ => Verdict::NoData(zone),
-            });
-        }
-        _ => {}
+pub fn lookup<R>(store: &Store, name: &QueryName<'_>, qtype: u16, then: impl FnOnce(&Verdict<'_>) -> R) -> R {
+    let mut held = None;
+    then(&verdict(store, name, qtype, &mut held))
+}
+
+/// The verdict, and in `held` the snapshot that it borrows from.
+#[inline]
+fn verdict<'a>(
+    store: &'a Store,
+    name: &QueryName<'a>,
+    qtype: u16,
+    held: &'a mut Option<Arc<ServiceAnswers>>,
+) -> Verdict<'a> {
+    let Some((zone, front)) = store.zone_of(name) else { return Verdict::Refused };
+    if front < 3
+        && let Some(verdict) = own_name(store, zone, name, front, qtype)
+    {
+        return verdict;
     }
     // From here on the answer depends on what was delivered: nothing is said before it is complete.
     if let Some(ede) = store.state().withheld() {
-        return then(Verdict::ServFail(zone.index, ede));
+        return Verdict::ServFail(zone.index, ede);
     }
-    if label(0) != b"svc" {
-        return then(Verdict::NxDomain(zone));
+    // Counted from the zone: `svc`, the namespace, the service, and what is left of it.
+    if name.label(front - 1) != b"svc" {
+        return Verdict::NxDomain(zone);
     }
     if front == 2 {
         let exists = store.has_namespace(name.range(0, 1));
-        return then(if exists { Verdict::NoData(zone) } else { Verdict::NxDomain(zone) });
+        return if exists { Verdict::NoData(zone) } else { Verdict::NxDomain(zone) };
     }
     let left = front - 3;
-    let Some(service) = store.service(name.range(left, left + 2)) else { return then(Verdict::NxDomain(zone)) };
+    let Some(service) = store.service(name.range(left, left + 2)) else { return Verdict::NxDomain(zone) };
+    let service: &Arc<_> = held.get_or_insert(service);
+    if left == 0
+        && let Some(family) = family(qtype)
+    {
+        // What is asked most: there is nothing more to find.
+        let data = Data::Addresses { service, scope: Scope::All, family };
+        return if service.address_count(family) == 0 { Verdict::NoData(zone) } else { Verdict::Data(zone, data) };
+    }
     match service.node(name, left) {
-        None => then(Verdict::NxDomain(zone)),
-        Some(node) => {
-            let target = name.wire().get(name.offset(left)..).unwrap_or_default();
-            then(records(zone, &service, node, target, qtype))
+        None => Verdict::NxDomain(zone),
+        Some(node) => records(zone, service, node, name.from(left), qtype),
+    }
+}
+
+/// What the zone says of itself, whatever was delivered: `front` labels in front of it, fewer than three.
+#[inline(never)] // asked seldom: kept out of the way of the rest
+fn own_name<'a>(store: &Store, zone: &'a Zone, name: &QueryName<'a>, front: usize, qtype: u16) -> Option<Verdict<'a>> {
+    match (front, name.label(0)) {
+        (0, _) => Some(apex(zone, qtype)),
+        // Empty non-terminals: nothing of any type, ANY included (`dns.md` O7).
+        (1, b"svc" | b"dns") => Some(Verdict::NoData(zone)),
+        (1, b"dns-version") => Some(single(zone, qtype, rrtype::TXT, Data::Version)),
+        (2, b"ns") if name.label(1) == b"dns" => Some(nameserver(store, zone, qtype)),
+        _ => None,
+    }
+}
+
+/// What `ns.dns.<zone>` says.
+fn nameserver<'a>(store: &Store, zone: &'a Zone, qtype: u16) -> Verdict<'a> {
+    let addresses = &store.options().nameserver;
+    match family(qtype) {
+        Some(family) if addresses.iter().any(|ip| family_of(ip) == family) => {
+            Verdict::Data(zone, Data::NsAddresses(family))
         }
+        None if qtype == rrtype::ANY && !addresses.is_empty() => Verdict::Data(zone, Data::Hinfo),
+        _ => Verdict::NoData(zone),
     }
 }
 
@@ -139,9 +168,13 @@ fn records<'a>(
 
 impl<'a> Node<'a> {
     /// The records of a type at this name, if it can have any of that type.
+    #[inline]
     fn data(self, service: &'a ServiceAnswers, target: &'a [u8], qtype: u16) -> Option<Data<'a>> {
         let addresses = |scope| Some(Data::Addresses { service, scope, family: family(qtype)? });
-        let srv = |scope, filter| Some(Data::Srv { service, scope, filter, target });
+        let srv = |scope, filter| {
+            let weight = service.srv_weight(&scope, &filter)?;
+            Some(Data::Srv { service, scope, filter, target, weight })
+        };
         match (self, qtype) {
             (Node::Service, rrtype::SRV) => srv(Scope::All, PortFilter::Any),
             (Node::Port(filter, scope), rrtype::SRV) => srv(scope, filter),
@@ -152,19 +185,20 @@ impl<'a> Node<'a> {
         }
     }
 }
+
 impl Data<'_> {
     /// Whether there is no record of this kind.
+    #[inline]
     fn is_empty(&self) -> bool {
         match self {
-            Data::Addresses { service, scope: Scope::All, family } => service.addresses(*family).is_empty(),
+            Data::Addresses { service, scope: Scope::All, family } => service.address_count(*family) == 0,
             Data::Addresses { service, scope: Scope::Part(part), family } => {
                 let endpoints = service.endpoints.as_deref();
                 !endpoints
                     .and_then(|e| e.packed.get(part.clone()))
                     .is_some_and(|p| p.iter().any(|e| e.family() == *family))
             }
-            Data::Srv { service, scope, filter, .. } => service.srv_weight(scope, filter).is_none(),
-            Data::Soa | Data::Ns | Data::NsAddresses(_) | Data::Version | Data::Hinfo => false,
+            Data::Srv { .. } | Data::Soa | Data::Ns | Data::NsAddresses(_) | Data::Version | Data::Hinfo => false,
         }
     }
 }
@@ -189,6 +223,7 @@ fn single<'a>(zone: &'a Zone, qtype: u16, has: u16, data: Data<'a>) -> Verdict<'
     }
 }
 
+#[inline]
 fn family(qtype: u16) -> Option<Family> {
     match qtype {
         rrtype::A => Some(Family::V4),

@@ -33,7 +33,7 @@ pub use build::{Built, build};
 pub use edns::Ede;
 pub use explain::explain;
 pub use lookup::{Data, Scope, Verdict, lookup};
-pub use name::QueryName;
+pub use name::{Folded, QueryName, is_name};
 pub use options::{Chaos, EmptyHeadless, EndpointNames, EndpointPolicy, Options};
 pub use query::{Opt, Query, Shape};
 pub use records::{Rdata, Record, Records, negative_soa, records};

@@ -34,7 +34,7 @@ pub(super) enum Node<'q> {
 impl ServiceAnswers {
     /// The name of the first `left` labels of `name` below this service, if it exists.
     #[inline]
-    pub(super) fn node<'q>(&self, name: &'q QueryName, left: usize) -> Option<Node<'q>> {
+    pub(super) fn node<'q>(&self, name: &QueryName<'q>, left: usize) -> Option<Node<'q>> {
         if left == 0 {
             return Some(Node::Service);
         }
@@ -68,7 +68,7 @@ impl ServiceAnswers {
     }
 
     /// `_protocol`, or `_port._protocol`; both, with `cluster_names`, also in front of a cluster.
-    fn underscored<'q>(&self, name: &'q QueryName, left: usize) -> Option<Node<'q>> {
+    fn underscored<'q>(&self, name: &QueryName<'q>, left: usize) -> Option<Node<'q>> {
         let both = left >= 2 && name.label(1).first() == Some(&b'_');
         let own = if both { 2 } else { 1 };
         let scope = if left == own {

@@ -1,6 +1,6 @@
 //! Reading a query: the common shape, and whether it is one.
 
-use super::name::QueryName;
+use super::name::{Folded, QueryName};
 use super::rrtype;
 
 /// What a query's OPT says.
@@ -17,9 +17,9 @@ pub struct Opt {
 /// A query of the common shape: opcode QUERY, one question of class IN with an uncompressed name and an ordinary
 /// type, and no record but at most one well-formed OPT of version 0.
 #[derive(Debug, Clone, Copy)]
-pub struct Query {
+pub struct Query<'m> {
     /// The name.
-    pub name: QueryName,
+    pub name: QueryName<'m>,
     /// The type.
     pub qtype: u16,
     /// The OPT.
@@ -27,16 +27,14 @@ pub struct Query {
 }
 
 /// What a message is.
-// A query is looked at where it is made and never moved into a collection: boxing it would cost an allocation a query.
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, Copy)]
-pub enum Shape {
+pub enum Shape<'m> {
     /// Shorter than a header.
     Short,
     /// A response.
     Response,
     /// A query of the common shape.
-    Common(Query),
+    Common(Query<'m>),
     /// Anything else.
     Other,
 }
@@ -44,36 +42,41 @@ pub enum Shape {
 /// Octets of a message header (RFC 1035 §4.1.1): id, flags, and four counts of two octets each.
 pub(super) const HEADER: usize = 12;
 
-impl Shape {
-    /// Looks at `message`.
+impl<'m> Shape<'m> {
+    /// Looks at `message`; `folded` holds its name where that is not in lower case.
     #[must_use]
     #[inline]
-    pub fn of(message: &[u8]) -> Self {
+    pub fn of(message: &'m [u8], folded: &'m mut Folded) -> Self {
         let Some(header) = message.first_chunk::<HEADER>() else { return Self::Short };
         if header[2] & 0x80 != 0 {
             return Self::Response;
         }
-        match Self::common(message, header) {
+        match Self::common(message, header, folded) {
             Some(query) => Self::Common(query),
             None => Self::Other,
         }
     }
 
     #[inline]
-    fn common(message: &[u8], header: &[u8; HEADER]) -> Option<Query> {
-        let opcode = header[2] & 0x78;
-        // QDCOUNT 1, ANCOUNT 0, NSCOUNT 0, ARCOUNT 0 or 1
-        if opcode != 0 || header[4..11] != [0, 1, 0, 0, 0, 0, 0] || header[11] > 1 {
+    fn common(message: &'m [u8], header: &[u8; HEADER], folded: &'m mut Folded) -> Option<Query<'m>> {
+        // Opcode QUERY; then QDCOUNT 1, ANCOUNT 0, NSCOUNT 0, and an ARCOUNT of 0 or 1.
+        let [_, _, flags, _, counts @ ..] = header;
+        let has_opt = match u64::from_be_bytes(*counts) {
+            0x0001_0000_0000_0000 => false,
+            0x0001_0000_0000_0001 => true,
+            _ => return None,
+        };
+        if flags & 0x78 != 0 {
             return None;
         }
-        let name = QueryName::read(&message[HEADER..])?;
+        let name = QueryName::read(&message[HEADER..], folded)?;
         let fixed = message.get(HEADER + name.len()..)?;
         let (&[type_hi, type_lo, class_hi, class_lo], additional) = fixed.split_first_chunk::<4>()?;
         let qtype = u16::from_be_bytes([type_hi, type_lo]);
         if [class_hi, class_lo] != [0, 1] || !ordinary(qtype) {
             return None;
         }
-        let opt = if header[11] == 1 { Some(Opt::read(additional)?) } else { None };
+        let opt = if has_opt { Some(Opt::read(additional)?) } else { None };
         Some(Query { name, qtype, opt })
     }
 }

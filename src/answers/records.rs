@@ -94,15 +94,14 @@ pub fn records(store: &Store, zone: &Zone, question: &[u8], data: &Data<'_>, rng
                 found.answers.truncate(most);
             }
         }
-        Data::Srv { service, scope, filter, target } => {
-            let weight = service.srv_weight(scope, filter).unwrap_or(1);
+        Data::Srv { service, scope, filter, target, weight } => {
             let mut targets = targets(service, scope, filter, target);
             rng.shuffle(&mut targets);
             if service.headless || *scope != Scope::All {
                 targets.truncate(options.max_endpoints.unwrap_or(usize::MAX));
             }
             for Target { name, ports, addresses } in targets {
-                let srv = |port| at_question(options.ttl, Rdata::Srv { weight, port, target: name.clone() });
+                let srv = |port| at_question(options.ttl, Rdata::Srv { weight: *weight, port, target: name.clone() });
                 found.answers.extend(ports.into_iter().map(srv));
                 let glue = |ip| Record { owner: name.clone(), ttl: options.ttl, rdata: Rdata::Address(ip) };
                 found.additional.extend(addresses.into_iter().map(glue));
@@ -141,8 +140,10 @@ fn below(labels: &[&str], zone: &[u8]) -> Vec<u8> {
 
 fn addresses(service: &ServiceAnswers, scope: &Scope, family: Family) -> Vec<IpAddr> {
     if *scope == Scope::All {
-        let blocks = service.addresses(family).chunks_exact(family.record_len());
-        return blocks.filter_map(|block| address(block.get(12..)?)).collect();
+        return match family {
+            Family::V4 => service.a.iter().map(|octets| IpAddr::from(*octets)).collect(),
+            Family::V6 => service.aaaa.iter().map(|octets| IpAddr::from(*octets)).collect(),
+        };
     }
     let Some((endpoints, part)) = service.part(scope) else { return Vec::new() };
     let members = endpoints.packed.get(part).unwrap_or_default();

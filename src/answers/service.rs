@@ -1,20 +1,21 @@
 //! What is served of one service: an immutable snapshot, packed, with what a query needs ready to copy.
 //!
 //! ```text
-//!  a, aaaa     RRsets of the service name as wire blocks      16 or 28 octets an address
+//!  a, aaaa     addresses of the service name                  4 or 16 octets an address
 //!  ports       of a ClusterSetIP import
 //!  endpoints   sorted by cluster and host, packed             16 octets an endpoint
 //!    text      their host labels                              1 + length
 //!    table     open-addressing index over `<host>.<cluster>`  about 6 octets a host
 //! ```
 //!
-//! SRV records and the addresses of endpoint names are assembled from these when someone asks.
+//! Records are assembled from these when someone asks: what they have in common is not worth keeping a million times.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
+use super::rrtype;
 use crate::model::{Port, Protocol};
 
 /// An address family.
@@ -27,10 +28,13 @@ pub enum Family {
 }
 
 impl Family {
-    /// Octets of a record whose owner is a pointer: owner 2, type 2, class 2, TTL 4, length 2, address.
+    /// The type of its records.
     #[must_use]
-    pub const fn record_len(self) -> usize {
-        12 + self.address_len()
+    pub const fn rrtype(self) -> u16 {
+        match self {
+            Self::V4 => rrtype::A,
+            Self::V6 => rrtype::AAAA,
+        }
     }
 
     /// Octets of an address.
@@ -130,8 +134,9 @@ impl PartialEq for Endpoints {
 /// What is served of one service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceAnswers {
-    pub(super) a: Box<[u8]>,
-    pub(super) aaaa: Box<[u8]>,
+    /// The addresses of the service name.
+    pub(super) a: Box<[[u8; 4]]>,
+    pub(super) aaaa: Box<[[u8; 16]]>,
     pub(super) ports: Box<[Port]>,
     pub(super) endpoints: Option<Box<Endpoints>>,
     pub(super) headless: bool,
@@ -144,12 +149,12 @@ pub struct ServiceAnswers {
 }
 
 impl ServiceAnswers {
-    /// The RRset of the service name: records whose owner is a pointer to the question (0xC00C).
+    /// How many addresses of a family the service name has.
     #[must_use]
-    pub fn addresses(&self, family: Family) -> &[u8] {
+    pub fn address_count(&self, family: Family) -> usize {
         match family {
-            Family::V4 => &self.a,
-            Family::V6 => &self.aaaa,
+            Family::V4 => self.a.len(),
+            Family::V6 => self.aaaa.len(),
         }
     }
 
@@ -228,20 +233,22 @@ impl Endpoints {
             }
             return None;
         }
-        let mask = self.table.len() - 1;
-        let mut slot = self.hash(wire) & mask;
+        let mut slot = self.slot(wire, self.table.len());
         loop {
             let at = (*self.table.get(slot)? as usize).checked_sub(1)?;
             if self.is_at(at, wire) {
                 return Some(self.run(at));
             }
-            slot = (slot + 1) & mask;
+            slot = if slot + 1 < self.table.len() { slot + 1 } else { 0 };
         }
     }
 
+    /// Where the search for a name begins in a table of so many slots: the hash as a fraction of it, so that a table
+    /// need not be a power of two.
     #[inline]
-    pub(super) fn hash(&self, wire: &[u8]) -> usize {
-        self.hasher.hash_one(wire) as usize
+    pub(super) fn slot(&self, wire: &[u8], slots: usize) -> usize {
+        let fraction = self.hasher.hash_one(wire) >> 32;
+        ((fraction * slots as u64) >> 32) as usize
     }
 
     #[inline]

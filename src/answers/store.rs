@@ -181,7 +181,7 @@ impl Store {
 
     /// The zone of a name with the most labels, and how many labels stand in front of it.
     #[inline]
-    pub(super) fn zone_of(&self, name: &QueryName) -> Option<(&Zone, usize)> {
+    pub(super) fn zone_of(&self, name: &QueryName<'_>) -> Option<(&Zone, usize)> {
         self.zones.iter().find_map(|zone| Some((zone, zone.labels_in_front(name)?)))
     }
 

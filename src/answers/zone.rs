@@ -19,7 +19,7 @@ impl Zone {
     pub fn new(name: &str, index: u8) -> Option<Self> {
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
         let wire = wire(&name)?.into_boxed_slice();
-        let labels = QueryName::read(&wire)?.labels();
+        let labels = QueryName::read_lower(&wire)?.labels();
         // `ns.dns.` and `hostmaster.` must fit in front of it.
         (labels > 0 && wire.len() <= 240).then_some(Self { name, index, wire, labels })
     }
@@ -39,9 +39,8 @@ impl Zone {
     /// How many labels of `name` stand in front of this zone, if it is at or below it. Whole labels are compared
     /// (`xclusterset.local` is not below `clusterset.local`).
     #[inline]
-    pub(super) fn labels_in_front(&self, name: &QueryName) -> Option<usize> {
+    pub(super) fn labels_in_front(&self, name: &QueryName<'_>) -> Option<usize> {
         let front = name.labels().checked_sub(self.labels)?;
-        let own = self.wire.get(..self.wire.len() - 1)?;
-        (name.range(front, name.labels()) == own).then_some(front)
+        (name.from(front) == &*self.wire).then_some(front)
     }
 }

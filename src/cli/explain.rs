@@ -123,7 +123,7 @@ pub(super) fn command(args: &Args) -> Exit {
 /// The whole of a name that may be short, or a complaint.
 fn full_name(typed: &str, zone: &str) -> Option<String> {
     let name = expand::expand(typed, zone);
-    let valid = answers::QueryName::from_text(&name).is_some();
+    let valid = answers::is_name(&name);
     if !valid {
         complain(&format_args!(
             "{typed:?} is no DNS name: a label is empty or longer than 63 bytes, or the whole too long; \

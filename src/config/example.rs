@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::keys::{KEYS, Section, Shape, Spec};
+use super::keys::{Section, Shape, Spec};
+use super::table::KEYS;
 
 /// `config/dns.example.yaml`: every key, its default and what it does.
 #[must_use]

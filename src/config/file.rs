@@ -16,8 +16,9 @@ use serde::{Deserialize, Deserializer};
 use serde_saphyr::{Error, Spanned};
 
 use super::error::{ConfigError, Problem, nearest};
-use super::keys::{KEYS, Key, Shape};
+use super::keys::{Key, Shape};
 use super::raw::{Given, Place};
+use super::table::KEYS;
 
 /// The one version of the format.
 const VERSION: &str = "1";

@@ -22,9 +22,11 @@ mod keys;
 mod parse;
 mod raw;
 mod settings;
+mod table;
 
 pub use error::{ConfigError, Problem};
 pub use example::example;
-pub use keys::{KEYS, Key, Section, Shape, Spec};
+pub use keys::{Key, Section, Shape, Spec};
 pub use raw::{FILE_VARIABLE, Given, Place, Raw, unknown_variables};
 pub use settings::{Admin, Log, Machine, Settings, Source, TcpLimits};
+pub use table::KEYS;

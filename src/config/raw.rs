@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::nearest;
-use super::keys::{KEYS, Key, Shape, Spec};
+use super::keys::{Key, Shape, Spec};
+use super::table::KEYS;
 
 /// The variable that names the settings file.
 pub const FILE_VARIABLE: &str = "NAMESAKE_CONFIG";

@@ -18,6 +18,10 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 /// How long a reply waits for room in the send buffer before it is dropped.
 const SEND_PATIENCE: Duration = Duration::from_millis(100);
 
+/// What the kernel may hold of one TCP connection in each direction. It would let a client that reads nothing have
+/// 4 MiB of replies (`tcp_wmem`), all of it charged to our memory, and any reply fits in a few rounds of this.
+const TCP_BUFFER: usize = 32 << 10;
+
 /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
@@ -116,6 +120,9 @@ impl Place {
             .and_then(|socket| {
                 // Or TIME_WAIT connections would keep a restart away. It does not let two listeners share.
                 socket.set_reuse_address(true)?;
+                // Before listen: connections inherit them, and the window that is offered depends on them.
+                socket.set_send_buffer_size(TCP_BUFFER)?;
+                socket.set_recv_buffer_size(TCP_BUFFER)?;
                 self.bind(&socket)?;
                 Ok(socket)
             })

@@ -7,6 +7,7 @@
 mod handler;
 mod limits;
 mod listen;
+mod overflow;
 mod packet;
 mod query_log;
 mod respond;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 pub use limits::TcpLimits;
 pub use listen::{BindError, Bound, ServerConfig, probe};
+pub use overflow::queue_drops;
 pub use query_log::{LineFormat, LineLog};
 pub use respond::{DropReason, Outcome, respond};
 pub use server::{Drained, Running, ServeError};

@@ -26,7 +26,7 @@ use crate::metrics::Drop;
 const PREFIX: usize = 2;
 
 /// Where replies are collected no further, but sent.
-const REPLIES: usize = 64 << 10;
+const REPLIES: usize = 16 << 10;
 
 /// What a connection reads into at first: a few queries.
 const FIRST_READ: usize = 512;
@@ -297,9 +297,9 @@ impl<R: Responder> Connection<R> {
         self.output.clear();
         self.output.shrink_to(KEPT);
         match written {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(End::Lost),
-            Err(_) => Err(End::Slow),
+            Ok(done) => done.map_err(|_| End::Lost),
+            // What it did not take would stay in the kernel for minutes, in case it changes its mind.
+            Err(_) => Err(self.stream.set_zero_linger().map_or(End::Lost, |()| End::Slow)),
         }
     }
 
@@ -351,4 +351,50 @@ fn answer_one<R: Responder>(
             output.extend_from_slice(bytes);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns::{Outcome, Reply, Transport};
+    use crate::metrics::Metrics;
+
+    /// Answers with much.
+    struct Large;
+
+    impl Responder for Large {
+        fn respond(&self, _: &[u8], _: Transport, _: &mut [u8], _: &mut fastrand::Rng) -> Outcome {
+            let len = 10_000;
+            let (rcode, qtype, zone) = (0, 1, None);
+            Outcome::Reply(Reply { len, rcode, qtype, zone, dnssec_ok: false, truncated: false, cut: false })
+        }
+    }
+
+    #[tokio::test]
+    async fn prt_08_replies_are_collected_up_to_a_bound_whatever_is_pipelined() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let shard = Metrics::new(&[], "multicluster").dns_shard("dns://:53", true);
+        let limits = TcpLimits::default();
+        let mut connection = Connection {
+            stream,
+            peer,
+            handler: Arc::new(Handler::new(Arc::new(Large), shard, None, Transport::Tcp)),
+            stop: Stop::default(),
+            input: [0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(1000),
+            output: Vec::new(),
+            closing: None,
+            _place: Connections::new(&limits, None).admit(peer.ip()).unwrap(),
+            limits,
+        };
+        let mut rounds = 0;
+        while !connection.input.is_empty() {
+            connection.answer(Instant::now());
+            assert!(connection.output.len() <= REPLIES + PREFIX + usize::from(u16::MAX));
+            connection.output.clear();
+            rounds += 1;
+        }
+        assert_eq!(rounds, 500, "two replies are more than the bound, one is not");
+    }
 }

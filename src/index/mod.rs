@@ -58,19 +58,28 @@ impl Index {
         Self::default()
     }
 
-    /// Takes one update in; what it led to is added to `effects`.
-    pub fn apply(&mut self, update: Update, effects: &mut Effects) {
+    /// Takes one update in; what it led to is added to `effects`. Says whether an object is another than before.
+    pub fn apply(&mut self, update: Update, effects: &mut Effects) -> bool {
         match update {
             Update::Change(Change::Import(key, import)) => self.set_import(key, import, effects),
             Update::Change(Change::Slice(key, slice)) => self.set_slice(key, slice, effects),
             Update::Change(Change::Unreadable { resource, namespace, name, skipped }) => {
                 self.set_unreadable(resource, &namespace, &name, skipped, effects);
+                false
+            }
+            Update::Change(Change::Forgotten { resource, namespace, name }) => {
+                self.readable(resource, &namespace, &name);
+                false
             }
             Update::ResyncBegin(resource) => {
                 let generation = &mut self.generation[resource as usize];
                 *generation = generation.wrapping_add(1);
+                false
             }
-            Update::ResyncEnd(resource) => self.sweep(resource, effects),
+            Update::ResyncEnd(resource) => {
+                self.sweep(resource, effects);
+                false
+            }
         }
     }
 
@@ -113,12 +122,12 @@ impl Index {
         self.generation[resource as usize]
     }
 
-    fn set_import(&mut self, key: ServiceKey, import: Option<Import>, effects: &mut Effects) {
+    fn set_import(&mut self, key: ServiceKey, import: Option<Import>, effects: &mut Effects) -> bool {
         self.readable(Resource::Imports, key.namespace.as_str(), key.name.as_str());
         let seen = self.seen(Resource::Imports);
         let old = match import {
             None => match self.imports.remove(&key) {
-                None => return,
+                None => return false,
                 Some(old) => Some(old.value),
             },
             Some(import) => {
@@ -128,7 +137,7 @@ impl Index {
                 match replace(&mut self.imports, &key, import, seen) {
                     Replaced::Same(same) => {
                         self.tally.import(&same, false);
-                        return;
+                        return false;
                     }
                     Replaced::New(old) => old,
                 }
@@ -138,15 +147,16 @@ impl Index {
             self.tally.import(&old, false);
         }
         effects.dirty.insert(key);
+        true
     }
 
-    fn set_slice(&mut self, key: SliceKey, slice: Option<Slice>, effects: &mut Effects) {
+    fn set_slice(&mut self, key: SliceKey, slice: Option<Slice>, effects: &mut Effects) -> bool {
         self.readable(Resource::Slices, key.namespace.as_str(), &key.name);
         let seen = self.seen(Resource::Slices);
         let mut touched = Vec::new();
         let old = match slice {
             None => match self.slices.remove(&key) {
-                None => return,
+                None => return false,
                 Some(old) => Some(old.value),
             },
             Some(slice) => {
@@ -157,7 +167,7 @@ impl Index {
                 match replace(&mut self.slices, &key, slice, seen) {
                     Replaced::Same(same) => {
                         self.tally.slice(&same, false);
-                        return;
+                        return false;
                     }
                     Replaced::New(old) => {
                         self.members.entry(service.clone()).or_default().insert(key.name.clone());
@@ -181,6 +191,7 @@ impl Index {
             }
         }
         effects.dirty.extend(touched);
+        true
     }
 
     /// Keeps what was known of the object, as seen by a running resync.
@@ -300,11 +311,22 @@ fn replace<K: Clone + Eq + Hash, T: PartialEq>(
     }
 }
 
+/// How many lines are logged of one object: whoever writes it could otherwise fill the log, and a person reads the
+/// first few. `explain` and the metrics have all.
+const ANNOUNCED: usize = 10;
+
 /// Tells what `new` skips that `known` did not.
 fn announce(effects: &mut Effects, object: impl Fn() -> String, known: Option<&[Skipped]>, new: &[Skipped]) {
-    for skipped in new {
-        if !known.is_some_and(|k| k.contains(skipped)) {
-            effects.skipped.push((object(), skipped.clone()));
-        }
+    if new.is_empty() {
+        return; // the usual case
+    }
+    let known: HashSet<&Skipped> = known.into_iter().flatten().collect();
+    let mut fresh = new.iter().filter(|skipped| !known.contains(skipped));
+    for skipped in fresh.by_ref().take(ANNOUNCED) {
+        effects.skipped.push((object(), skipped.clone()));
+    }
+    if let Some(Skipped { reason, .. }) = fresh.next() {
+        let what = format!("and {} more parts of it are left out; `namesake explain` shows them", fresh.count() + 1);
+        effects.skipped.push((object(), Skipped { reason: *reason, what: what.into() }));
     }
 }

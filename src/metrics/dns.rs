@@ -61,7 +61,7 @@ impl Sum {
 }
 
 /// The families of all shards. `zones` are label values, `dropped` the last.
-pub(super) fn collect(listeners: &[Listener], zones: &[String], plugin: &str) -> Vec<MetricFamily> {
+pub(super) fn collect(listeners: &[Listener], zones: &[String], plugin: &str, queue_drops: u64) -> Vec<MetricFamily> {
     let mut sums: BTreeMap<(&str, usize), [Sum; 2]> = BTreeMap::new();
     let mut cut = 0;
     let mut drops = [0; Drop::ALL.len()];
@@ -122,6 +122,7 @@ pub(super) fn collect(listeners: &[Listener], zones: &[String], plugin: &str) ->
     for (why, count) in Drop::ALL.into_iter().zip(drops) {
         lost.value(&[why.as_str()], count as f64);
     }
+    lost.value(&["queue"], queue_drops as f64);
     let families = [requests, duration, request_size, response_size, dnssec_ok, responses, lost];
     let mut families: Vec<MetricFamily> = families.into_iter().map(Family::finish).collect();
     families.push(Family::single(&TRUNCATED_SETS, cut as f64));

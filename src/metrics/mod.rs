@@ -224,7 +224,8 @@ impl Collector for Collected {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let counts = &*self.0;
-        let mut families = dns::collect(&lock(&counts.listeners), &counts.zones, counts.plugin);
+        let queue_drops = lock(&counts.state).queue_drops;
+        let mut families = dns::collect(&lock(&counts.listeners), &counts.zones, counts.plugin, queue_drops);
         counts.coredns(&mut families);
         counts.own(&mut families);
         families

@@ -7,9 +7,9 @@ use std::time::Duration;
 pub struct State {
     /// Whether every needed list was complete once.
     pub synced: bool,
-    /// Imports that are served, by `spec.type`.
+    /// Imports that are known, by `spec.type`.
     pub imports: Vec<(&'static str, u64)>,
-    /// Endpoints that are known.
+    /// Ready endpoints that are known.
     pub endpoints: u64,
     /// The watches that are needed.
     pub watches: Vec<Watch>,
@@ -21,6 +21,8 @@ pub struct State {
     pub updates: Vec<(&'static str, u64)>,
     /// How often the answers of a service were built since the start.
     pub rebuilds: u64,
+    /// Queries that the kernel dropped because a socket's buffer was full, since the start.
+    pub queue_drops: u64,
 }
 
 /// One watch.

@@ -103,8 +103,8 @@ table! {
         "Constant 1; the labels say which build this is.");
     SYNCED = gauge("namesake_synced", &[],
         "1 once every needed list was complete; there is no way back to 0.");
-    IMPORTS = gauge("namesake_imports", &["type"], "ServiceImports that are served, by spec.type.");
-    ENDPOINTS = gauge("namesake_endpoints", &[], "Endpoints that are known, in all slices of served imports.");
+    IMPORTS = gauge("namesake_imports", &["type"], "ServiceImports that are known, by spec.type.");
+    ENDPOINTS = gauge("namesake_endpoints", &[], "Ready endpoints that are known, one for each address, in all slices.");
     WATCH_UP = gauge("namesake_watch_up", &["resource"], "1 while the watch delivers, else 0.");
     WATCH_AGE = gauge("namesake_watch_last_event_age_seconds", &["resource"],
         "Seconds since the source last proved that this data is up to date: an event, a bookmark, a new watch or a list.");
@@ -119,7 +119,7 @@ table! {
         "Serial of the zone's SOA: replicas with equal data converge to close values; one that lags stands still.");
     TRUNCATED_SETS = counter("namesake_dns_truncated_sets_total", &[],
         "Answers in which a set was cut by whole endpoints because no message holds it.");
-    DROPS = counter("namesake_dns_drops_total", &["reason"], "Datagrams and connections that got no answer.");
+    DROPS = counter("namesake_dns_drops_total", &["reason"], "Datagrams and connections that got no answer; `queue`: the kernel had no room for them, so there is too little CPU.");
     QUERY_LOG_DROPPED = counter("namesake_query_log_dropped_total", &[],
         "Lines of the query log that were dropped because its queue was full.");
 

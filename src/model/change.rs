@@ -44,6 +44,15 @@ pub enum Change {
         /// Why.
         skipped: Skipped,
     },
+    /// An object that could never be served, since its name can't be a label, is gone.
+    Forgotten {
+        /// Its kind.
+        resource: Resource,
+        /// Its namespace, as written.
+        namespace: Box<str>,
+        /// Its name, as written.
+        name: Box<str>,
+    },
 }
 
 impl Change {
@@ -53,7 +62,7 @@ impl Change {
         match self {
             Self::Import(..) => Resource::Imports,
             Self::Slice(..) => Resource::Slices,
-            Self::Unreadable { resource, .. } => *resource,
+            Self::Unreadable { resource, .. } | Self::Forgotten { resource, .. } => *resource,
         }
     }
 }

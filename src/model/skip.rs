@@ -68,7 +68,7 @@ impl fmt::Display for SkipReason {
 }
 
 /// One thing that is not served.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Skipped {
     /// Why.
     pub reason: SkipReason,

@@ -88,6 +88,7 @@ pub fn run(settings: Settings) -> Result<(), RunError> {
         .map_err(system("the runtime's threads"))?;
     let ended = runtime.block_on(serve(settings));
     runtime.shutdown_timeout(Duration::from_millis(200));
+    telemetry::flush(Duration::from_millis(500));
     ended
 }
 
@@ -101,6 +102,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     let health = Arc::new(Health::new(slices));
     let state = Arc::new(AdminState::new());
     let feed = Feed::new(Arc::clone(&store), Arc::clone(&health), Some(Arc::clone(&metrics)), Now::read());
+    let listening = Arc::default();
     let admin = Admin::start(
         &admin_config(&settings),
         AdminParts {
@@ -108,7 +110,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
             health: Arc::clone(&health),
             state: Arc::clone(&state),
             metrics: Arc::clone(&metrics),
-            counts: report::counts(&feed, &store),
+            counts: report::counts(&feed, &store, Arc::clone(&listening)),
             explain: Some(report::explain(&feed, &store)),
             notifier: Notifier::from_env(),
         },
@@ -118,26 +120,15 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
         tracing::info!("authoritative for {zone}.");
     }
 
-    let input = Input::new(&settings.source, convert(&settings.answers), &metrics).await?;
     let (updates, queue) = mpsc::channel(QUEUE);
     let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
-    let mut reading = tokio::spawn(input.run(updates, Arc::clone(&health)));
-    // Whichever part ends first ends the process: a server whose data is frozen must not look alive (WCH-10).
-    let mut died = Box::pin(async move {
-        let source = |read: Result<Result<(), InputError>, tokio::task::JoinError>| match read {
-            Ok(Err(error)) => RunError::Input(error),
-            Ok(Ok(())) => RunError::Died("the source".to_owned()),
-            Err(panic) => RunError::Died(format!("the source ({panic})")),
-        };
-        tokio::select! {
-            read = &mut reading => source(read),
-            // The feed ends when its source does, and may be seen first: the source's reason is the one to tell.
-            _ = fed => match tokio::time::timeout(Duration::from_secs(1), reading).await {
-                Ok(read) => source(read),
-                Err(_) => RunError::Died("the feed".to_owned()),
-            },
-        }
+    let reading = tokio::spawn({
+        let (source, convert) = (settings.source.clone(), convert(&settings.answers));
+        let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
+        // Not awaited here: credentials may come from a program that takes its time, and neither DNS nor a signal waits.
+        async move { Input::new(&source, convert, &metrics).await?.run(updates, health).await }
     });
+    let mut died = Box::pin(input::first_end(reading, fed));
 
     tokio::select! {
         () = synced(&store, settings.startup_timeout) => {}
@@ -146,6 +137,7 @@ async fn serve(settings: Settings) -> Result<(), RunError> {
     }
     let log = query_log(&settings, &metrics)?;
     let running = Bound::bind(&config)?.serve(&store, &metrics, log.as_ref())?;
+    let _ = listening.set(running.addresses().to_vec()); // nobody else sets it
     state.set_dns_bound();
     let addresses: Vec<_> = running.addresses().iter().map(ToString::to_string).collect();
     tracing::info!("DNS on {} (UDP and TCP)", addresses.join(", "));

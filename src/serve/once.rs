@@ -38,7 +38,7 @@ pub fn look(
     patience: Duration,
 ) -> Result<(Arc<RwLock<Index>>, Arc<Store>), LookError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LookError::System)?;
-    runtime.block_on(async {
+    let seen = runtime.block_on(async {
         let health = Arc::new(Health::new(!options.no_endpoints));
         let metrics = Arc::new(Metrics::new(&options.zones, super::PLUGIN));
         let input = Input::new(source, convert(&options), &metrics).await?;
@@ -60,7 +60,10 @@ pub fn look(
             () = feed::run(feed, queue) => Err(LookError::Late(patience, troubles(&health))),
             () = tokio::time::sleep(patience) => Err(LookError::Late(patience, troubles(&health))),
         }
-    })
+    });
+    // A program that was run for credentials and hangs is not waited for.
+    runtime.shutdown_background();
+    seen
 }
 
 /// What keeps the watches from being complete.

@@ -1,16 +1,21 @@
 //! What the admin routes are told of the parts below them.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use crate::admin::{AdminConfig, Explain};
 use crate::answers::{self, Store};
+use crate::dns;
 use crate::feed::Feed;
 use crate::metrics::{Skips, State};
 use crate::model::Resource;
 
-/// Counts at a scrape.
-pub(super) fn counts(feed: &Feed, store: &Arc<Store>) -> Arc<dyn Fn() -> State + Send + Sync> {
+/// Counts at a scrape. `listening` is filled in when DNS is served.
+pub(super) fn counts(
+    feed: &Feed,
+    store: &Arc<Store>,
+    listening: Arc<OnceLock<Vec<SocketAddr>>>,
+) -> Arc<dyn Fn() -> State + Send + Sync> {
     let (index, counts, store) = (feed.index(), feed.counts(), Arc::clone(store));
     Arc::new(move || {
         let tally = index.read().unwrap_or_else(PoisonError::into_inner).tally().clone();
@@ -28,6 +33,7 @@ pub(super) fn counts(feed: &Feed, store: &Arc<Store>) -> Arc<dyn Fn() -> State +
             soa_serials: zones.map(|zone| (format!("{zone}."), store.serial().get())).collect(),
             updates: Resource::ALL.map(|resource| (resource.plural(), counts.updates(resource))).to_vec(),
             rebuilds: counts.rebuilds(),
+            queue_drops: listening.get().map_or(0, |addresses| dns::queue_drops(addresses)),
             ..State::default()
         }
     })

@@ -3,6 +3,8 @@
 //! A test is named after its row (`dns_c7_…` is row C7). What holds for every reply (section 1.0) is checked by the
 //! support each time anything is asked, in every shape a query may come.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -28,6 +28,8 @@ const IMPORTS: &[(&str, &str, &str)] = &[
     ("demo/c8-beside", "10.9.8.1 not-an-ip", "http:80/TCP"),
     ("demo/c8-ours", "c4.demo.svc.clusterset.local", "http:80/TCP"),
     ("demo/c9", "10.9.9.1", "http:80/TCP"),
+    ("demo/c11", "10.9.11.1", "http:80/TCP"),
+    ("demo/c13", "10.9.13.1", "http:80/TCP"),
     ("demo/c14", "None", "http:80/TCP"),
     ("demo/c14-dot", "10.9.14.1 .", "http:80/TCP"),
     ("demo/c16", "127.0.0.1", "http:80/TCP"),
@@ -67,6 +69,7 @@ const IMPORTS: &[(&str, &str, &str)] = &[
     ("demo/h12", "headless", "http:80/TCP"),
     ("demo/h12-beside", "headless", "http:80/TCP"),
     ("demo/h17", "headless 10.9.17.1", "http:80/TCP"),
+    ("demo/h18", "headless", "http:80/TCP"),
     ("demo/e2", "headless", "http:80/TCP"),
     ("demo/e6", "headless", "sql:5432/TCP"),
     ("demo/e6-meet", "headless", "sql:5432/TCP"),
@@ -104,6 +107,8 @@ const SLICES: &[(&str, &str, &str, &[&str])] = &[
     ("demo/h6", "east", "http:8080/TCP", &["10.1.6.1 terminating"]),
     ("demo/h6-one", "east", "http:8080/TCP", &["10.1.6.2 terminating", "10.1.6.3"]),
     ("demo/h7", "east", "http:8080/TCP", &["10.1.7.1 published"]),
+    // A label's value has its case, a Service's name has none: this is nobody's slice.
+    ("demo/H8", "east", "http:8080/TCP", &["10.1.8.2"]),
     ("demo/h8-unready", "east", "http:8080/TCP", &["a@10.1.8.1 unready"]),
     ("demo/h9", "east", "", &["a@10.1.9.2", "10.1.9.3"]),
     ("demo/h9-half", "east", "", &["a@10.1.9.4"]),
@@ -118,6 +123,7 @@ const SLICES: &[(&str, &str, &str, &[&str])] = &[
     ("demo/h12-beside", "", "http:8080/TCP", &["a@10.1.12.3"]),
     ("demo/h12-beside", "east", "http:8080/TCP", &["a@10.1.12.4"]),
     ("demo/h17", "east", "http:8080/TCP", &["10.1.17.1"]),
+    ("demo/h18", "east", "http:8080/TCP", &["10.1.18.1", "239.1.18.1", "a@255.255.255.255"]),
     ("demo/e2", "east", "http:8080/TCP", &["a@10.1.32.1", "a@10.1.32.2", "a@10.1.32.3"]),
     ("demo/e6", "east.prod", "sql:5432/TCP", &["db-0@10.1.36.1", "10.1.36.2"]),
     ("demo/e6", "east.test", "sql:5432/TCP", &["db-0@10.1.36.3"]),
@@ -157,6 +163,10 @@ pub fn all() -> Vec<Value> {
     namespaces.chain(imports).chain(slices).chain(many).collect()
 }
 
+/// What is deleted when all is there, and stays for its finalizer's sake (C11).
+pub const DELETED: &str = "{apiVersion: multicluster.x-k8s.io/v1beta1, kind: ServiceImport, \
+    metadata: {namespace: demo, name: c11}}";
+
 fn place(at: &str) -> (&str, &str) {
     if at == LONG_AT { (LONG, LONG_SERVICE) } else { at.split_once('/').expect("namespace/name") }
 }
@@ -169,9 +179,14 @@ fn import(at: &str, ips: &str, ports: &str) -> Value {
     if !ips.is_empty() {
         spec["ips"] = json!(ips);
     }
+    let mut metadata = json!({"namespace": namespace, "name": name});
+    match name {
+        "c11" => metadata["finalizers"] = json!(["namesake.example/held"]), // see DELETED
+        "c13" => spec["sessionAffinity"] = "ClientIP".into(),
+        _ => {}
+    }
     json!({
-        "apiVersion": "multicluster.x-k8s.io/v1beta1", "kind": "ServiceImport",
-        "metadata": {"namespace": namespace, "name": name}, "spec": spec,
+        "apiVersion": "multicluster.x-k8s.io/v1beta1", "kind": "ServiceImport", "metadata": metadata, "spec": spec,
     })
 }
 

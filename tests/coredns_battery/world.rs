@@ -88,7 +88,9 @@ impl World {
             nodes: BTreeMap::new(),
         };
         for object in slices {
-            let service = text(&object["metadata"]["labels"]["multicluster.kubernetes.io/service-name"]);
+            // In its own case: a name in capitals is no Service's.
+            let service = object["metadata"]["labels"]["multicluster.kubernetes.io/service-name"].as_str();
+            let service = service.unwrap_or_default().to_owned();
             world.slices.entry(key(object, service)).or_default().push(slice(object));
         }
         world.grow(options);
@@ -125,7 +127,7 @@ impl World {
     pub fn addresses(&self, place: &Place, node: Option<Kind>, options: &Options) -> BTreeSet<String> {
         let Place::Service(key, left) = place else { return BTreeSet::new() };
         let Some(import) = self.imports.get(key) else { return BTreeSet::new() };
-        let endpoints = self.slices(key).iter().filter(|s| !s.fqdn).flat_map(|s| s.ready().map(move |e| (s, e)));
+        let endpoints = self.slices(key).iter().flat_map(|s| s.served().map(move |e| (s, e)));
         match node {
             Some(Kind::Service) if !import.headless => import.ips.iter().cloned().collect(),
             Some(Kind::Service) => endpoints.map(|(_, e)| e.address.clone()).collect(),
@@ -164,7 +166,7 @@ impl Import {
     /// The names of this import, each as what stands in front of the service's.
     fn nodes(&self, slices: &[Slice], options: &Options) -> Vec<(String, Kind)> {
         let mut nodes = Vec::new();
-        let live = slices.iter().filter(|s| !s.fqdn && s.endpoints.iter().any(|e| e.ready));
+        let live = slices.iter().filter(|s| s.served().count() > 0);
         let exists = if self.headless { live.count() > 0 } else { !options.ignore_empty_service || live.count() > 0 };
         if !exists {
             return nodes;
@@ -172,8 +174,8 @@ impl Import {
         nodes.push((String::new(), Kind::Service));
         let mut ports = if self.headless { Vec::new() } else { self.ports.iter().collect() };
         let hosts = self.headless || options.endpoint_names == EndpointNames::All;
-        for slice in slices.iter().filter(|s| hosts && !s.fqdn && !s.cluster.is_empty()) {
-            for endpoint in slice.endpoints.iter().filter(|e| e.ready) {
+        for slice in slices.iter().filter(|s| hosts && !s.cluster.is_empty()) {
+            for endpoint in slice.served() {
                 let host = endpoint.label(options);
                 nodes.push((format!("{host}.{}.", slice.cluster), Kind::Host));
                 if self.headless {
@@ -210,8 +212,14 @@ impl Endpoint {
 }
 
 impl Slice {
+    /// What CoreDNS answers with.
     pub fn ready(&self) -> impl Iterator<Item = &Endpoint> {
         self.endpoints.iter().filter(|e| e.ready)
+    }
+
+    /// What we answer with.
+    pub fn served(&self) -> impl Iterator<Item = &Endpoint> {
+        self.ready().filter(|e| !self.fqdn && !is_forbidden(&e.address))
     }
 }
 
@@ -230,6 +238,20 @@ pub fn label_text(label: &[u8]) -> String {
 /// Whether a text in `spec.ips` is an address at all.
 pub fn is_address(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok()
+}
+
+/// Whether nobody may have this address (`dns.md` C16, H18).
+pub fn is_forbidden(text: &str) -> bool {
+    text.parse::<IpAddr>().is_ok_and(|ip| match ip {
+        IpAddr::V4(ip) => {
+            let nobody = ip.is_unspecified() || ip.is_broadcast();
+            nobody || ip.is_loopback() || ip.is_link_local() || ip.is_multicast()
+        }
+        IpAddr::V6(ip) => {
+            let nobody = ip.is_unspecified() || ip.to_ipv4_mapped().is_some();
+            nobody || ip.is_loopback() || ip.is_unicast_link_local() || ip.is_multicast()
+        }
+    })
 }
 
 fn text(value: &Value) -> String {

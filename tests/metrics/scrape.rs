@@ -44,6 +44,7 @@ pub(crate) fn state() -> State {
         soa_serials: vec![("clusterset.local".to_owned(), 1_796_000_000)],
         updates: vec![("serviceimports", 5), ("endpointslices", 9)],
         rebuilds: 7,
+        queue_drops: 3,
     }
 }
 

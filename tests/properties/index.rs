@@ -48,6 +48,9 @@ impl Model {
                     }
                 }
             }
+            Update::Change(Change::Forgotten { resource, namespace, name }) => {
+                self.unreadable.remove(&(*resource == Resource::Imports, namespace.to_string(), name.to_string()));
+            }
             Update::ResyncBegin(resource) => self.each(*resource, |seen| {
                 *seen = false;
                 true
@@ -107,7 +110,10 @@ proptest! {
         for update in updates {
             let before: Vec<_> = keys().iter().map(|key| view(&index, key)).collect();
             let mut effects = Effects::default();
-            index.apply(update.clone(), &mut effects);
+            let changed = index.apply(update.clone(), &mut effects);
+            if matches!(update, Update::Change(_)) {
+                prop_assert_eq!(changed, !effects.dirty.is_empty(), "{:?}", &update);
+            }
             model.apply(&update);
             let mut rebuilt = Index::new();
             let mut ignored = Effects::default();

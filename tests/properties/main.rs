@@ -1,5 +1,7 @@
 //! What holds for every clusterset, not only for those somebody thought of.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

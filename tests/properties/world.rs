@@ -112,6 +112,14 @@ fn unreadable() -> impl Strategy<Value = Change> {
     })
 }
 
+/// Objects that go without ever having had a key.
+fn forgotten() -> impl Strategy<Value = Change> {
+    unreadable().prop_map(|change| match change {
+        Change::Unreadable { resource, namespace, name, .. } => Change::Forgotten { resource, namespace, name },
+        other => other,
+    })
+}
+
 /// Objects that are there.
 pub fn present() -> impl Strategy<Value = Change> {
     prop_oneof![
@@ -127,6 +135,7 @@ pub fn change() -> impl Strategy<Value = Change> {
         1 => service_key().prop_map(|key| Change::Import(key, None)),
         1 => slice_key().prop_map(|key| Change::Slice(key, None)),
         1 => unreadable(),
+        1 => forgotten(),
     ]
 }
 

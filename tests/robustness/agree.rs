@@ -6,7 +6,7 @@ use fastrand::Rng;
 use hickory_proto::op::Message;
 use hickory_proto::rr::{DNSClass, Name, RData, Record, rdata};
 use hickory_proto::serialize::binary::BinEncodable;
-use namesake::answers::{self, Answered, QueryName, Rdata, Records, Store, Verdict, answer, lookup, records};
+use namesake::answers::{self, Answered, Folded, QueryName, Rdata, Records, Store, Verdict, answer, lookup, records};
 use namesake::dns::{Outcome, Reply, Transport, respond_slow};
 
 use crate::packets::Packets;
@@ -115,10 +115,11 @@ struct Whole {
 }
 
 fn whole(store: &Store, query: &[u8], qtype: u16, rng: &mut Rng) -> Whole {
-    let name = QueryName::read(&query[12..]).expect("a name of the common shape");
+    let mut folded = Folded::default();
+    let name = QueryName::read(&query[12..], &mut folded).expect("a name of the common shape");
     let asked = &query[12..12 + name.len()];
     let all = lookup(store, &name, qtype, |verdict| match verdict {
-        Verdict::Data(zone, data) => records(store, zone, asked, &data, rng),
+        Verdict::Data(zone, data) => records(store, zone, asked, data, rng),
         _ => Records::default(),
     });
     Whole { answers: Section::count(all.answers), additional: Section::count(all.additional) }

@@ -79,7 +79,8 @@ fn obeyed(store: &Store, query: &[u8], transport: Transport, outcome: Outcome, o
         ensure(request.edns.is_some() == message.edns.is_some(), || "an OPT where none was, or none".into())?;
     }
     let bufsize = store.options().bufsize;
-    let stated = request.as_ref().and_then(|request| request.edns.as_ref()).map_or(512, |edns| edns.max_payload());
+    let stated =
+        request.as_ref().and_then(|request| request.edns.as_ref()).map_or(512, hickory_proto::op::Edns::max_payload);
     let limit = match transport {
         Transport::Tcp => 65535,
         Transport::Udp if request.is_some() => stated.min(bufsize).max(512),

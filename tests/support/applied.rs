@@ -116,6 +116,7 @@ impl Applied {
                 self.mark(resource == Resource::Imports, &key);
                 self.unreadable.insert(key);
             }
+            Change::Forgotten { namespace, name, .. } => drop(self.unreadable.remove(&format!("{namespace}/{name}"))),
         }
     }
 

@@ -8,6 +8,7 @@ mod manifest;
 mod message;
 mod query;
 mod types;
+mod wire;
 mod zone;
 
 pub use answer::Answer;
@@ -16,4 +17,5 @@ pub use manifest::{F1, F2, clustersetip, headless, import, replace, slice};
 pub use message::{Message, Record};
 pub use query::{Ask, Edns, labels, record};
 pub use types::*;
+pub use wire::Wire;
 pub use zone::{Zone, changes, options, zone, zone_with};

@@ -105,7 +105,7 @@ pub(crate) fn changes() -> Vec<Change> {
     let dns = port("dns", Protocol::Udp, 53);
     let unnamed = Port { name: None, protocol: Protocol::Tcp, number: 80 };
     let mut all = vec![
-        service("web", &[v4(10)], &[http.clone()]),
+        service("web", &[v4(10)], std::slice::from_ref(&http)),
         service("dual", &[v4(11), v6(11)], &[http.clone(), admin.clone(), dns.clone(), unnamed]),
         service("portless", &[v6(12)], &[]),
         headless("db"),
@@ -115,23 +115,23 @@ pub(crate) fn changes() -> Vec<Change> {
     ];
     let five = |n: u8, hostname: Option<&str>| [endpoint(IpAddr::from([10, 1, 0, n]), hostname)];
     all.push(slice("db-1", "db", Some("east"), &[http.clone(), dns.clone()], five(5, None)));
-    all.push(slice("db-2", "db", Some("east"), &[admin.clone()], five(6, Some("db-0"))));
-    all.push(slice("db-3", "db", Some("b.a"), &[http.clone()], five(7, Some("db-0"))));
+    all.push(slice("db-2", "db", Some("east"), std::slice::from_ref(&admin), five(6, Some("db-0"))));
+    all.push(slice("db-3", "db", Some("b.a"), std::slice::from_ref(&http), five(7, Some("db-0"))));
     all.push(slice(
         "db-4",
         "db",
         Some("east"),
-        &[http.clone()],
+        std::slice::from_ref(&http),
         [endpoint(v6(5), None), endpoint(v6(6), Some("db-0"))],
     ));
-    all.push(slice("db-5", "db", None, &[http.clone()], five(8, Some("lost"))));
-    all.push(slice("web-1", "web", Some("east"), &[http.clone()], five(9, None)));
+    all.push(slice("db-5", "db", None, std::slice::from_ref(&http), five(8, Some("lost"))));
+    all.push(slice("web-1", "web", Some("east"), std::slice::from_ref(&http), five(9, None)));
     for part in 0..6u16 {
         let pods = (part * 100..part * 100 + 100).map(|n| {
             let [hi, lo] = n.to_be_bytes();
             endpoint(IpAddr::from([10, 2, hi, lo]), Some(&format!("pod-{n}")))
         });
-        all.push(slice(&format!("big-{part}"), "big", Some("east"), &[http.clone()], pods));
+        all.push(slice(&format!("big-{part}"), "big", Some("east"), std::slice::from_ref(&http), pods));
     }
     // More than even TCP holds, in both families: with long names, so that targets lie behind 16 KiB.
     for part in 0..60u16 {

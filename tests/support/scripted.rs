@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 /// The next watch does something else than to watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every test binary plays them all")]
 pub(crate) enum Prank {
     /// HTTP 410.
     GoneStatus,
@@ -32,6 +33,7 @@ pub(crate) enum Prank {
 
 /// The state of the ServiceImport CRD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every test binary plays them all")]
 pub(crate) enum Crd {
     Missing,
     /// Serves this version alone.
@@ -50,6 +52,8 @@ pub(crate) struct Script {
     pub(crate) discovery: StatusCode,
     /// All answers are 503, and running watches are cut.
     pub(crate) down: bool,
+    /// Requests are taken and not answered for as long as this holds; running watches go on.
+    pub(crate) silent: bool,
     /// When it changes, running watches are cut.
     pub(crate) cut: usize,
     /// Verbs that are refused.
@@ -93,6 +97,7 @@ impl Scripted {
             crd: Crd::Both,
             discovery: StatusCode::OK,
             down: false,
+            silent: false,
             cut: 0,
             forbidden: Vec::new(),
             token: None,
@@ -164,6 +169,16 @@ impl Scripted {
         self.change(|script| drop(script.objects.remove(&(resource, name.to_owned()))));
     }
 
+    /// Forgets what happened so far: watches from now on begin here, as after a compaction that nobody notices.
+    pub(crate) fn forget_events(&self) {
+        self.script().events.clear();
+    }
+
+    /// How long an object is on the wire.
+    pub(crate) fn size(&self, resource: &'static str, name: &str) -> usize {
+        self.script().objects.get(&(resource, name.to_owned())).map_or(0, |object| object.to_string().len())
+    }
+
     /// Deletes the CRD as the API server does: marked, emptied object by object, gone.
     pub(crate) fn delete_crd(&self) {
         self.change(|script| {
@@ -211,8 +226,12 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
         Some(_) if query.contains("watch=true") => "watch",
         Some(_) => "list",
     };
+    shared.script.lock().unwrap().asked.push((verb, resource.unwrap_or("discovery"), uri.to_string()));
+    let mut tick = shared.tick.subscribe();
+    while shared.script.lock().unwrap().silent {
+        let _ = tick.changed().await;
+    }
     let mut script = shared.script.lock().unwrap();
-    script.asked.push((verb, resource.unwrap_or("discovery"), uri.to_string()));
     if script.down {
         return status(503, "apiserver is shutting down");
     }

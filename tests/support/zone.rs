@@ -13,6 +13,7 @@ use super::answer::Answer;
 use super::message::Message;
 use super::query::{Ask, Edns, labels};
 use super::types::*;
+use super::wire::{self, Wire};
 
 /// The default options with some changed: `options(|o| o.ttl = 30)`.
 pub fn options(change: impl FnOnce(&mut Options)) -> Options {
@@ -48,11 +49,14 @@ pub fn changes(options: &Options, manifests: &str) -> Vec<Change> {
 pub struct Zone {
     pub store: Arc<Store>,
     rng: RefCell<fastrand::Rng>,
+    /// In the binary `over_the_wire`: a server that is asked the same.
+    wire: Option<RefCell<Wire>>,
 }
 
 impl Zone {
     pub fn new(store: Arc<Store>) -> Self {
-        Self { store, rng: RefCell::new(fastrand::Rng::with_seed(0x0dd_ba11)) }
+        let wire = wire::WANTED.then(|| RefCell::new(Wire::of(&store)));
+        Self { store, rng: RefCell::new(fastrand::Rng::with_seed(0x0dd_ba11)), wire }
     }
 
     pub fn options(&self) -> &Options {
@@ -149,30 +153,41 @@ impl Zone {
         let fast = outcome("respond", respond, &self.store, query, transport, seed);
         let slow = outcome("respond_slow", namesake::dns::respond_slow, &self.store, query, transport, seed);
         match (&fast, &slow) {
-            (Ok((reply, a)), Ok((_, b))) => self.same_on_both_paths(transport, reply, a, b),
+            (Ok((reply, a)), Ok((_, b))) => self.same("both paths", transport, reply, a, b),
             (Err(a), Err(b)) => assert_eq!(a, b, "both paths drop for one reason"),
             _ => panic!("one path replies, the other does not: {fast:?} and {slow:?}"),
+        }
+        if let Some(wire) = &self.wire
+            && wire::as_read(query, transport) == query
+        {
+            let came = wire.borrow_mut().reply(query, transport, fast.is_err());
+            let came = came.map(|bytes| Message::read(&bytes));
+            match (&fast, &came) {
+                (Ok((reply, a)), Some(b)) => self.same("over the wire", transport, reply, a, b),
+                (Err(_), None) => {}
+                _ => panic!("respond and the wire differ on whether there is a reply: {fast:?}\n{came:?}"),
+            }
         }
         fast
     }
 
-    /// The path for common shapes and the one for everything say the same. Where a set is cut each takes a random
+    /// The path for common shapes, the one for everything, and what comes over sockets say the same. Where a set is cut each takes a random
     /// part of it; so they do with additional records that do not all fit.
     #[track_caller]
-    fn same_on_both_paths(&self, transport: Transport, reply: &Reply, a: &Message, b: &Message) {
-        let context = format!("respond\n{a}respond_slow\n{b}");
-        assert_eq!((a.id, a.flags), (b.id, b.flags), "both paths: id and flags\n{context}");
-        assert_eq!(a.rcode(), b.rcode(), "both paths: rcode\n{context}");
-        assert_eq!(a.question, b.question, "both paths: question\n{context}");
+    fn same(&self, what: &str, transport: Transport, reply: &Reply, a: &Message, b: &Message) {
+        let context = format!("{what}:\n{a}and\n{b}");
+        assert_eq!((a.id, a.flags), (b.id, b.flags), "id and flags\n{context}");
+        assert_eq!(a.rcode(), b.rcode(), "rcode\n{context}");
+        assert_eq!(a.question, b.question, "question\n{context}");
         let opt = |m: &Message| m.opt.as_ref().map(|o| (o.class, o.ttl, o.rdata.clone()));
-        assert_eq!(opt(a), opt(b), "both paths: OPT\n{context}");
-        assert_eq!(Message::set(&a.authorities), Message::set(&b.authorities), "both paths: authority\n{context}");
+        assert_eq!(opt(a), opt(b), "OPT\n{context}");
+        assert_eq!(Message::set(&a.authorities), Message::set(&b.authorities), "authority\n{context}");
         if a.truncated() || reply.cut || self.options().max_endpoints.is_some() {
             return;
         }
-        assert_eq!(Message::set(&a.answers), Message::set(&b.answers), "both paths: answers\n{context}");
+        assert_eq!(Message::set(&a.answers), Message::set(&b.answers), "answers\n{context}");
         if transport == Transport::Tcp && a.bytes.len() < 32768 {
-            assert_eq!(Message::set(&a.additionals), Message::set(&b.additionals), "both paths: glue\n{context}");
+            assert_eq!(Message::set(&a.additionals), Message::set(&b.additionals), "glue\n{context}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Taking addresses: both transports or none, and nobody beside us.
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use namesake::dns::{BindError, Bound, ServerConfig, probe};
 
@@ -12,6 +12,11 @@ fn taken(result: Result<impl Sized, BindError>, transport: &str) -> String {
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("was not refused"),
     }
+}
+
+/// A port that was free a moment ago, on an address that no other test uses: none takes it meanwhile.
+fn free(ip: &str) -> SocketAddr {
+    Bound::bind(&config(&format!("{ip}:0"))).unwrap().addresses()[0]
 }
 
 #[test]
@@ -56,21 +61,31 @@ fn cfg_02_the_refused_instance_leaves_the_first_one_answering() {
 
 #[test]
 fn cfg_02_a_foreign_holder_of_udp_alone_is_found_also_when_it_shares() {
-    let holder = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
-    holder.set_reuse_port(true).unwrap();
-    holder.set_reuse_address(true).unwrap();
-    holder.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
-    let address = holder.local_addr().unwrap().as_socket().unwrap();
+    let holder = || {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+        socket.set_reuse_port(true).unwrap();
+        socket.set_reuse_address(true).unwrap();
+        socket.bind(&"127.77.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        (socket, address)
+    };
+    let (held, address) = holder();
     taken(Bound::bind(&config(&address.to_string())), "UDP");
-    taken(Bound::bind(&config(&format!("0.0.0.0:{}", address.port()))), "UDP");
     taken(probe(&config(&address.to_string())), "UDP");
-    drop(holder);
+    drop(held);
     Bound::bind(&config(&address.to_string())).expect("free again, and nothing was left behind");
+    // Any TCP client of the machine may have the same port, and then the wildcard is refused for that.
+    let refused = |transport| {
+        let (_held, address) = holder();
+        let wildcard = Bound::bind(&config(&format!("0.0.0.0:{}", address.port())));
+        matches!(wildcard, Err(BindError::InUse { transport: which, .. }) if which == transport)
+    };
+    assert!((0..20).any(|_| refused("UDP")), "the wildcard shared a port with a foreign holder");
 }
 
 #[test]
 fn dns_l1_a_probe_takes_nothing() {
-    let free = Bound::bind(&config("127.0.0.1:0")).unwrap().addresses()[0];
+    let free = free("127.77.0.2");
     for _ in 0..3 {
         probe(&config(&free.to_string())).unwrap();
     }
@@ -79,7 +94,7 @@ fn dns_l1_a_probe_takes_nothing() {
 
 #[test]
 fn dns_l1_until_bound_clients_are_refused_at_once() {
-    let free = Bound::bind(&config("127.0.0.1:0")).unwrap().addresses()[0];
+    let free = free("127.77.0.3");
     probe(&config(&free.to_string())).unwrap();
     let client = client_of(free);
     client.send(&query(1, "a.example", A)).unwrap();
@@ -103,9 +118,14 @@ fn cfg_02_several_addresses_and_both_families_are_served() {
 
 #[test]
 fn cfg_02_both_wildcards_stand_beside_each_other() {
-    let port = Bound::bind(&config("[::]:0")).unwrap().addresses()[0].port();
-    let listen = ["0.0.0.0", "[::]"].map(|ip| format!("{ip}:{port}").parse().unwrap());
-    let server = Server::start(&ServerConfig { udp_workers: Some(1), ..ServerConfig::new(listen.to_vec()) });
+    let both = |port| ServerConfig {
+        udp_workers: Some(1),
+        ..ServerConfig::new(["0.0.0.0", "[::]"].map(|ip| format!("{ip}:{port}").parse().unwrap()).to_vec())
+    };
+    // Between the two, any client of the machine may get the port.
+    let free = || both(free("[::]").port());
+    let config = (0..20).map(|_| free()).find(|both| probe(both).is_ok()).expect("both wildcards at once");
+    let server = Server::start(&config);
     ask(&client_of(server.reached_at("127.0.0.1")), &query(3, "a.example", A));
     ask(&client_of(server.reached_at("::1")), &query(3, "a.example", A));
 }

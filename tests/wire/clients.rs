@@ -1,5 +1,6 @@
 //! Clients that we did not write.
 
+use std::net::SocketAddr;
 use std::process::Command;
 use std::str::FromStr;
 
@@ -11,11 +12,12 @@ use hickory_proto::rr::{DNSClass, Name, RecordType};
 
 use crate::support::{PATIENCE, Server};
 
-fn dig(server: &Server, arguments: &[&str]) -> String {
+/// What dig says.
+pub(crate) fn dig(server: SocketAddr, arguments: &[&str]) -> String {
     let output = Command::new("dig")
-        .arg(format!("@{}", server.address.ip()))
-        .arg(format!("-p{}", server.address.port()))
-        .args(["+short", "+time=5", "+tries=1", "+noedns"])
+        .arg(format!("@{}", server.ip()))
+        .arg(format!("-p{}", server.port()))
+        .args(["+time=5", "+tries=1"])
         .args(arguments)
         .output()
         .expect("dig is installed (bind9-dnsutils)");
@@ -23,13 +25,28 @@ fn dig(server: &Server, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// A client of hickory's for each transport.
+pub(crate) async fn hickory(server: SocketAddr) -> [(&'static str, Client<TokioRuntimeProvider>); 2] {
+    let stream = UdpClientStream::builder(server, TokioRuntimeProvider::default()).build();
+    let (udp, background) = Client::from_sender(stream);
+    tokio::spawn(background);
+    let (stream, sender) = TcpClientStream::new(server, None, Some(PATIENCE), TokioRuntimeProvider::default());
+    let (tcp, background) = Client::new(stream.await.unwrap(), sender);
+    tokio::spawn(background);
+    [("UDP", udp), ("TCP", tcp)]
+}
+
+fn short(server: &Server, arguments: &[&str]) -> String {
+    dig(server.address, &[&["+short", "+noedns"], arguments].concat())
+}
+
 #[test]
 fn dns_t21_dig_is_answered_over_both_transports_and_families() {
     for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
         let server = Server::at(address);
         for transport in ["+notcp", "+tcp"] {
-            assert_eq!(dig(&server, &[transport, "web.example", "A"]), "192.0.2.1", "{address} {transport}");
-            assert_eq!(dig(&server, &[transport, "web.example", "AAAA"]), "2001:db8::1", "{address} {transport}");
+            assert_eq!(short(&server, &[transport, "web.example", "A"]), "192.0.2.1", "{address} {transport}");
+            assert_eq!(short(&server, &[transport, "web.example", "AAAA"]), "2001:db8::1", "{address} {transport}");
         }
     }
 }
@@ -38,7 +55,7 @@ fn dns_t21_dig_is_answered_over_both_transports_and_families() {
 fn dns_t21_dig_keeps_a_connection_open_for_several_queries() {
     let server = Server::at("127.0.0.1:0");
     let several = ["+tcp", "+keepopen", "web.example", "A", "web.example", "AAAA", "web.example", "A"];
-    assert_eq!(dig(&server, &several), "192.0.2.1\n2001:db8::1\n192.0.2.1");
+    assert_eq!(short(&server, &several), "192.0.2.1\n2001:db8::1\n192.0.2.1");
 }
 
 #[test]
@@ -46,14 +63,7 @@ fn dns_t21_hickory_asks_many_at_once_over_each_transport() {
     let server = Server::at("127.0.0.1:0");
     let name = Name::from_str("web.example.").unwrap();
     server.runtime.block_on(async {
-        let stream = UdpClientStream::builder(server.address, TokioRuntimeProvider::default()).build();
-        let (udp, background) = Client::from_sender(stream);
-        tokio::spawn(background);
-        let (stream, sender) =
-            TcpClientStream::new(server.address, None, Some(PATIENCE), TokioRuntimeProvider::default());
-        let (tcp, background) = Client::<TokioRuntimeProvider>::new(stream.await.unwrap(), sender);
-        tokio::spawn(background);
-        for client in [udp, tcp] {
+        for (_, client) in hickory(server.address).await {
             // Its multiplexer holds 32 queries at once.
             let asked = (0..30).map(|number| {
                 let mut client = client.clone();

@@ -16,11 +16,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug, Default)]
 pub(crate) struct Tiny {
     pub(crate) asked: AtomicUsize,
+    /// Length of the longest query.
+    pub(crate) longest: AtomicUsize,
 }
 
 impl Responder for Tiny {
     fn respond(&self, query: &[u8], transport: Transport, out: &mut [u8], _rng: &mut fastrand::Rng) -> Outcome {
         self.asked.fetch_add(1, Ordering::Relaxed);
+        self.longest.fetch_max(query.len(), Ordering::Relaxed);
         if query.len() < 12 {
             return Outcome::Drop(DropReason::Short);
         }
@@ -88,10 +91,10 @@ pub(crate) fn metrics() -> Arc<Metrics> {
     Arc::new(Metrics::new(&["clusterset.local".to_owned()], "kubernetes"))
 }
 
-/// A server of [`Tiny`] with its own runtime, so that clients may block.
-pub(crate) struct Server {
+/// A server with its own runtime, so that clients may block.
+pub(crate) struct Server<R = Tiny> {
     pub(crate) address: SocketAddr,
-    pub(crate) responder: Arc<Tiny>,
+    pub(crate) responder: Arc<R>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) running: Option<Running>,
     pub(crate) runtime: tokio::runtime::Runtime,
@@ -99,12 +102,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(config: &ServerConfig) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let responder = Arc::new(Tiny::default());
-        let metrics = metrics();
-        let bound = Bound::bind(config).unwrap();
-        let running = runtime.block_on(async { bound.serve(&responder, &metrics, None).unwrap() });
-        Self { address: running.addresses()[0], responder, metrics, running: Some(running), runtime }
+        Self::start_with(Arc::default(), config)
     }
 
     pub(crate) fn at(address: &str) -> Self {
@@ -117,6 +115,16 @@ impl Server {
 
     pub(crate) fn asked(&self) -> usize {
         self.responder.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl<R: Responder> Server<R> {
+    pub(crate) fn start_with(responder: Arc<R>, config: &ServerConfig) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let metrics = metrics();
+        let bound = Bound::bind(config).unwrap();
+        let running = runtime.block_on(async { bound.serve(&responder, &metrics, None).unwrap() });
+        Self { address: running.addresses()[0], responder, metrics, running: Some(running), runtime }
     }
 
     /// The value of one series, 0 where it does not exist yet.
@@ -157,7 +165,7 @@ pub(crate) fn ask(socket: &UdpSocket, query: &[u8]) -> Vec<u8> {
 }
 
 /// Waits until `condition` holds.
-pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");

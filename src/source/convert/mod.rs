@@ -54,18 +54,22 @@ impl Convert {
         }
     }
 
-    /// The absence of the object of `resource` whose last state is `json`; `None` where its namespace is not taken
-    /// or its name could never have been served.
+    /// The absence of the object of `resource` whose last state is `json`; `None` where its namespace is not taken.
     #[must_use]
     pub fn absent(&self, resource: Resource, json: &str) -> Option<Change> {
         let key = Key::of(json);
         if !self.takes(&key.namespace) {
             return None;
         }
-        match resource {
-            Resource::Imports => key.service(resource).ok().map(|key| Change::Import(key, None)),
-            Resource::Slices => key.slice().ok().map(|key| Change::Slice(key, None)),
-        }
+        let absent = match resource {
+            Resource::Imports => key.service(resource).map(|key| Change::Import(key, None)),
+            Resource::Slices => key.slice().map(|key| Change::Slice(key, None)),
+        };
+        Some(absent.unwrap_or_else(|_| Change::Forgotten {
+            resource,
+            namespace: key.namespace.into(),
+            name: key.name.into(),
+        }))
     }
 
     /// Whether objects of `namespace` are taken.

@@ -19,10 +19,15 @@ pub(super) fn convert(object: EndpointSlice, pod_names: bool) -> Result<Option<S
     let Some(service) = object.metadata.label(api::LABEL_SERVICE_NAME).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let Some(service) = Label::new(service) else {
+    // Label values have their case, Service names have none: in capitals it is no Service's, as for CoreDNS.
+    let Some(service) = Label::new(service).filter(|label| label.as_str() == service) else {
         return Err(skip(
             SkipReason::BadName,
-            format!("label {}: {} can't be a DNS label", api::LABEL_SERVICE_NAME, quoted(service)),
+            format!(
+                "label {}: {} can't be a Service's name, a DNS label in lower case",
+                api::LABEL_SERVICE_NAME,
+                quoted(service)
+            ),
         ));
     };
 

@@ -55,7 +55,9 @@ impl Look {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.stamps.iter().any(|stamp| {
             let changed = Duration::from_secs(u64::try_from(stamp.changed.0).unwrap_or_default());
-            changed + RACY > now
+            // Not what was changed in the future, by another clock or before this one was set back: whatever is done
+            // now shows. Else the whole folder would be read four times a second until the clock gets there.
+            changed.abs_diff(now) < RACY
         })
     }
 
@@ -134,4 +136,22 @@ fn counts(path: &Path) -> bool {
     path.extension()
         .and_then(|e| e.to_str())
         .is_some_and(|e| ["yaml", "yml", "json"].iter().any(|known| e.eq_ignore_ascii_case(known)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_changed_just_now_may_change_without_a_trace() {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64;
+        let racy = |changed| {
+            let (path, device, inode, length) = (PathBuf::new(), 1, 2, 3);
+            let stamp = Stamp { path, device, inode, length, modified: (changed, 0), changed: (changed, 0) };
+            Look { stamps: vec![stamp] }.racy()
+        };
+        assert!(racy(now));
+        assert!(!racy(now - 10), "long ago");
+        assert!(!racy(now + 3600), "a clock that was set back is no reason to read everything all the time");
+    }
 }

@@ -209,7 +209,7 @@ async fn send(
     let (imports, slices): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| match change {
         Change::Import(..) => true,
         Change::Slice(..) => false,
-        Change::Unreadable { resource, .. } => *resource == Resource::Imports,
+        Change::Unreadable { resource, .. } | Change::Forgotten { resource, .. } => *resource == Resource::Imports,
     });
     let needed = health.needed();
     for (resource, changes) in [(Resource::Imports, imports), (Resource::Slices, slices)] {

@@ -183,12 +183,14 @@ async fn kubeconfig(file: &Path, context: Option<&str>) -> Result<Config, KubeEr
     Ok(config)
 }
 
-/// An error with its causes: the outermost alone often says no more than "client error".
+/// An error with its causes in one line: the outermost alone often says no more than "client error", and what a YAML
+/// parser draws below its first line is no text for a log.
 pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+    let line = |error: &dyn Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    let mut text = line(error);
     let mut source = error.source();
     while let Some(cause) = source {
-        let cause_text = cause.to_string();
+        let cause_text = line(cause);
         if !text.contains(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// The longest pause while the API server is away: with the list that follows, all
-/// is right again within a second of its return.
+/// The longest pause while the API server is away: with the list that follows, all is right again within a second of
+/// its return.
 pub(super) const AWAY: Duration = Duration::from_millis(700);
 
 /// The longest pause while it answers, but not what we want (no CRD, no permission): only a person can change that.

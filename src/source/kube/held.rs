@@ -40,6 +40,9 @@ impl Held {
             }
             Change::Import(key, import) => {
                 self.deletes.remove(&key);
+                if self.deletes.is_empty() {
+                    self.due = None; // the next delete waits its own time
+                }
                 Some(Change::Import(key, import))
             }
             other => Some(other),
@@ -63,5 +66,40 @@ impl Held {
     pub(super) fn release(&mut self) -> impl Iterator<Item = Change> + use<> {
         self.due = None;
         std::mem::take(&mut self.deletes).into_values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{EndpointObjects, Import, ImportKind};
+
+    fn key(name: &str) -> ServiceKey {
+        ServiceKey::new("shop", name).unwrap()
+    }
+
+    fn there(name: &str) -> Change {
+        let import = Import {
+            kind: ImportKind::Headless,
+            ips: Box::default(),
+            ports: Box::default(),
+            clusters: Box::default(),
+            endpoint_objects: EndpointObjects::Unknown,
+            skipped: Box::default(),
+        };
+        Change::Import(key(name), Some(import))
+    }
+
+    #[tokio::test]
+    async fn every_delete_is_held_for_its_time_also_after_one_that_was_taken_back() {
+        let mut held = Held::default();
+        assert_eq!(held.pass(Change::Import(key("a"), None)), None);
+        assert_eq!(held.pass(there("a")), Some(there("a")));
+        assert!(tokio::time::timeout(HOLD * 2, held.due()).await.is_err(), "there is nothing to ask about");
+        let began = Instant::now();
+        assert_eq!(held.pass(Change::Import(key("b"), None)), None);
+        held.due().await;
+        assert!(began.elapsed() >= HOLD, "{:?}", began.elapsed());
+        assert_eq!(held.release().collect::<Vec<_>>(), [Change::Import(key("b"), None)]);
     }
 }

@@ -14,6 +14,9 @@ use super::access::{Access, KubeError, Stamp, chain};
 /// How often at most the files of the credentials are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long credentials may take: a kubeconfig can have a program run for them, and programs hang.
+const CREDENTIALS: Duration = Duration::from_secs(20);
+
 /// Why there is no answer. What it means for a watch depends on what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
@@ -183,12 +186,12 @@ async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
     let server = config.cluster_url.to_string();
     let host: Arc<str> = host(&config.cluster_url).into();
     // A kubeconfig may have a program run for its credentials, which takes its time.
-    let client = tokio::task::spawn_blocking(move || Client::try_from(config).map_err(|e| chain(&e))).await;
-    let client = client.unwrap_or_else(|panicked| Err(panicked.to_string())).map_err(|message| KubeError::Client {
-        server,
-        message,
-        access: access.describe(),
-    })?;
+    let client = tokio::task::spawn_blocking(move || Client::try_from(config).map_err(|e| chain(&e)));
+    let client = match tokio::time::timeout(CREDENTIALS, client).await {
+        Ok(made) => made.unwrap_or_else(|panicked| Err(panicked.to_string())),
+        Err(_) => Err(format!("no credentials within {} s", CREDENTIALS.as_secs())),
+    };
+    let client = client.map_err(|message| KubeError::Client { server, message, access: access.describe() })?;
     Ok((client, host))
 }
 

@@ -12,14 +12,22 @@ use crate::source::Trouble;
 /// How long a small request may take.
 const SMALL: Duration = Duration::from_secs(5);
 
-/// How many objects a page of a list has.
-const PAGE: usize = 500;
+/// How many objects a page of a list has: a page is the most that is held twice, so it must stay small beside what is
+/// kept (SCL-01). A slice has a hundred endpoints, and is as long as forty imports.
+const fn page(resource: Resource) -> usize {
+    match resource {
+        Resource::Imports => 500,
+        Resource::Slices => 100,
+    }
+}
 
 /// Where a resource is found: its collection's path, with the version that the API server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     path: String,
-    selector: &'static str,
+    selector: String,
+    /// How many objects a page has.
+    page: usize,
     /// Whether objects can be made. An API server takes `create` from the verbs of a CRD that is being deleted.
     creatable: bool,
 }
@@ -53,8 +61,9 @@ impl Target {
         match resource {
             Resource::Slices => Found::At(Self {
                 path: format!("/apis/{}/v1/{}", api::DISCOVERY_GROUP, api::ENDPOINT_SLICES),
-                // Escaped here once: it is a label that must exist, whatever its value.
-                selector: "&labelSelector=multicluster.kubernetes.io%2Fservice-name",
+                // A label that must exist, whatever its value.
+                selector: format!("&labelSelector={}", escaped(api::LABEL_SERVICE_NAME)),
+                page: page(resource),
                 creatable: true,
             }),
             Resource::Imports => Self::find_imports(server).await,
@@ -77,7 +86,8 @@ impl Target {
             if let Some(found) = resources.find(|r| r.name.as_deref() == Some(api::SERVICE_IMPORTS)) {
                 return Found::At(Self {
                     path: format!("{group}/{}", api::SERVICE_IMPORTS),
-                    selector: "",
+                    selector: String::new(),
+                    page: page(Resource::Imports),
                     creatable: found.verbs.into_iter().flatten().any(|verb| verb == "create"),
                 });
             }
@@ -100,7 +110,7 @@ impl Target {
 
     /// A page of the list; the whole list in one where it is not to be in pages.
     pub(super) fn list_uri(&self, paged: bool, next: &str) -> String {
-        let limit = if paged { format!("limit={PAGE}") } else { "limit=0".to_owned() };
+        let limit = if paged { format!("limit={}", self.page) } else { "limit=0".to_owned() };
         let next = if next.is_empty() { String::new() } else { format!("&continue={}", escaped(next)) };
         format!("{}?{limit}{}{next}", self.path, self.selector)
     }
@@ -162,7 +172,8 @@ mod tests {
 
     #[test]
     fn uris_carry_the_selector() {
-        let target = Target { path: "/p".to_owned(), selector: "&labelSelector=x", creatable: true };
+        let target =
+            Target { path: "/p".to_owned(), selector: "&labelSelector=x".to_owned(), page: 500, creatable: true };
         assert_eq!(target.list_uri(true, ""), "/p?limit=500&labelSelector=x");
         assert_eq!(target.list_uri(true, "a=="), "/p?limit=500&labelSelector=x&continue=a%3D%3D");
         assert!(target.watch_uri("7", 50).ends_with("&timeoutSeconds=50&resourceVersion=7&labelSelector=x"));

@@ -3,7 +3,7 @@
 
 use super::{DATA, Row, both};
 use crate::compare::{Case, Part};
-use crate::reply::Reply;
+use crate::reply::{Reply, Rr};
 use crate::support::*;
 use crate::world::{Kind, Place};
 
@@ -14,10 +14,10 @@ pub(super) fn is_hinfo(o: &Reply) -> bool {
         && o.additional.is_empty()
 }
 
-/// NODATA, or to ANY the HINFO.
+/// NODATA, or to ANY the HINFO. `ns.dns` holds nothing where no `nameserver` is set.
 pub(super) fn exists_without_data(c: &Case<'_>) -> impl Fn(&Reply) -> bool {
-    let (any, empty) = (c.qtype() == ANY, c.node == Some(Kind::Empty));
-    move |o| if any && !empty { is_hinfo(o) } else { o.is_nodata() }
+    let any = c.qtype() == ANY && c.node != Some(Kind::Empty) && !at(c, "ns.dns");
+    move |o| if any { is_hinfo(o) } else { o.is_nodata() }
 }
 
 fn at(c: &Case<'_>, name: &str) -> bool {
@@ -160,8 +160,25 @@ pub(super) const ROWS: &[Row] = &[
         says: "a negative answer lives for `ttl`; for `negttl`",
         parts: &[Part::Authority],
         holds: |c| {
-            let lives = |ttl: u32| move |r: &Reply| matches!(&*r.authority, [soa] if soa.rtype == SOA && soa.ttl == ttl && soa.data.ends_with(&format!(" {ttl}")));
+            let lives = |ttl: u32| {
+                let end = format!(" {ttl}");
+                let is = move |soa: &Rr| soa.rtype == SOA && soa.ttl == ttl && soa.data.ends_with(&end);
+                move |r: &Reply| matches!(&*r.authority, [soa] if is(soa))
+            };
             both(c, lives(c.options.ttl), lives(c.options.negttl))
+        },
+    },
+    Row {
+        id: "D11",
+        says: "the SOA's MINIMUM is `ttl`; it is `negttl` here too",
+        parts: &[Part::Answer],
+        holds: |c| {
+            let soa = |minimum: u32, ttl: u32| {
+                let end = format!(" {minimum}");
+                move |r: &Reply| matches!(&*r.answers, [soa] if soa.ttl == ttl && soa.data.ends_with(&end))
+            };
+            let (ttl, negttl) = (c.options.ttl, c.options.negttl);
+            c.place == Place::Apex && c.qtype() == SOA && both(c, soa(ttl, ttl), soa(negttl, ttl))
         },
     },
     Row {

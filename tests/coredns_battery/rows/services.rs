@@ -8,7 +8,7 @@ use super::{DATA, Row, both};
 use crate::compare::{Case, Part};
 use crate::reply::{Reply, Rr};
 use crate::support::*;
-use crate::world::{Import, Kind, Port, Slice, is_address};
+use crate::world::{Import, Kind, Port, Slice, is_address, is_forbidden};
 
 /// The name exists for us alone: with the right addresses, with SRV records, or without data of this type.
 fn exists(c: &Case<'_>) -> impl Fn(&Reply) -> bool {
@@ -37,21 +37,8 @@ fn canonical(text: &str) -> Option<IpAddr> {
 
 /// Addresses in `spec.ips` that nobody may have (C16).
 fn forbidden(import: &Import) -> BTreeSet<String> {
-    let bad = |text: &&String| {
-        text.parse::<IpAddr>().is_ok_and(|ip| match ip {
-            IpAddr::V4(ip) => {
-                ip.is_loopback() || ip.is_link_local() || ip.is_multicast() || ip.is_unspecified() || ip.is_broadcast()
-            }
-            IpAddr::V6(ip) => {
-                ip.is_loopback()
-                    || ip.is_unicast_link_local()
-                    || ip.is_multicast()
-                    || ip.is_unspecified()
-                    || ip.to_ipv4_mapped().is_some()
-            }
-        })
-    };
-    import.ips.iter().filter(bad).filter_map(|text| canonical(text)).map(|ip| ip.to_string()).collect()
+    let bad = import.ips.iter().filter(|ip| is_forbidden(ip));
+    bad.filter_map(|text| canonical(text)).map(|ip| ip.to_string()).collect()
 }
 
 /// A reply's records without weights: an SRV's depends on how many there are.
@@ -238,6 +225,29 @@ pub(super) const ROWS: &[Row] = &[
                 _ => false,
             };
             import.headless && named && c.node.is_none() && both(c, coredns_finds, Reply::is_nxdomain)
+        },
+    },
+    Row {
+        id: "H18",
+        says: "an endpoint at an address nobody may have is answered; it is absent",
+        parts: DATA,
+        holds: |c| {
+            let Some((left, import, slices)) = c.import() else { return false };
+            let (Some(k), Some(o)) = (&c.coredns, &c.ours) else { return false };
+            let bad: Vec<_> = slices.iter().flat_map(Slice::ready).filter(|e| is_forbidden(&e.address)).collect();
+            let targets: Vec<_> = bad.iter().map(|e| format!(" {}.", e.coredns_label(c.options))).collect();
+            let gone = |rr: &Rr| {
+                let address = bad.iter().any(|e| rr.data == e.address);
+                address || rr.rtype == SRV && targets.iter().any(|target| rr.data.contains(target))
+            };
+            let host = matches!(left, [host, cluster] if coredns_host(c, slices, host, cluster));
+            import.headless
+                && !bad.is_empty()
+                && match c.node {
+                    Some(Kind::Service | Kind::Port) => k.is_data_of(&[A, AAAA, SRV]) && is_without(k, o, gone),
+                    None => host && coredns_finds(k) && o.is_nxdomain(),
+                    _ => false,
+                }
         },
     },
     Row {

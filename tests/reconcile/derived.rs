@@ -216,5 +216,7 @@ fn mcs_d2_the_derived_service_selects_pods_by_option_only() {
         assert_eq!(set.addresses("b", "shop/web"), ["10.1.0.1"]);
         let target = set.derived("a", "shop/web").expect("derived").spec.ports[0].target.clone();
         assert_eq!(target, in_exporter.then_some(TargetPort::Number(8080)));
+        let target = set.derived("b", "shop/web").expect("derived").spec.ports[0].target.clone();
+        assert_eq!(target, in_importer.then_some(TargetPort::Number(8080)));
     }
 }

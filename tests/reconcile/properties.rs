@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use namesake::model::{ClusterId, ServiceKey, SliceKey};
 use namesake::reconcile::objects::*;
 use namesake::reconcile::observed::*;
-use namesake::reconcile::plan::{Action, Change};
+use namesake::reconcile::plan::Action;
 use namesake::reconcile::{World, naming, plan_all};
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ proptest! {
 
     /// In whatever order clusters and objects become known, the same is planned and the same results.
     #[test]
-    fn the_order_of_observation_does_not_matter(list in edits(20), seed in any::<u64>()) {
+    fn mcs_r19_the_order_of_observation_does_not_matter(list in edits(20), seed in any::<u64>()) {
         let one = make(&list);
         let mut other = one_shuffled(&one, seed);
         let plans = |set: &Set| plan_all(&set.sim.world, &set.settings, set.now).collect::<Vec<_>>();
@@ -67,7 +67,7 @@ proptest! {
 
     /// A restart at any moment changes nothing by itself, and leads to the same in the end.
     #[test]
-    fn interrupted_runs_end_like_undisturbed_ones(
+    fn mcs_r85_interrupted_runs_end_like_undisturbed_ones(
         list in edits(12), cuts in prop::collection::vec(0..12_usize, 12)
     ) {
         let mut undisturbed = start(small());
@@ -92,7 +92,7 @@ proptest! {
 
     /// However many there are, a change of one pod touches one slice per importer, and nothing else.
     #[test]
-    fn one_pods_change_touches_one_slice_per_importer(
+    fn mcs_w25_one_pods_change_touches_one_slice_per_importer(
         list in edits(25), pods in 1..40_usize, pod in 0..40_usize, how in 0..3_usize
     ) {
         let mut set = make(&list);
@@ -128,7 +128,7 @@ proptest! {
 
     /// What is not ours is as it was, whatever happens around it.
     #[test]
-    fn nothing_foreign_is_touched(list in edits_with_outages(25), where_to in prop::collection::vec(0..12_usize, 1..5)) {
+    fn mcs_r94_nothing_foreign_is_touched(list in edits_with_outages(25), where_to in prop::collection::vec(0..12_usize, 1..5)) {
         let mut set = start(small());
         let foreign = plant(&mut set, &where_to);
         for edit in list.iter().filter(|edit| !matches!(edit, Edit::NoNamespace { .. })) {
@@ -155,7 +155,7 @@ proptest! {
 
     /// R82 and R84 as an oracle of their own: each delete of each plan has a right to be there.
     #[test]
-    fn nothing_is_deleted_too_early(
+    fn mcs_r82_nothing_is_deleted_too_early(
         list in edits_with_outages(20), more in edits_with_outages(12), unheard in 0..16_usize, wait in 0..3_usize
     ) {
         let mut set = make(&list);
@@ -197,7 +197,7 @@ proptest! {
 
     /// A member that is dead for good: what the others withdraw goes all the same.
     #[test]
-    fn a_dead_member_holds_up_nobody_elses_deletions(list in edits(25), restarted in any::<bool>()) {
+    fn mcs_r84_a_dead_member_holds_up_nobody_elses_deletions(list in edits(25), restarted in any::<bool>()) {
         let mut set = make(&list);
         set.run();
         if restarted {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::merge::{affinity, policy, timeout};
-use super::objects::{Map, Meta, Owner, ServicePort, ServiceType, SlicePort};
+use super::objects::{Map, Meta, Owner, ServicePort, ServiceType, SliceContent, SlicePort};
 use super::observed::{Import, Service, Slice};
 use super::plan::{ImportObject, ServiceObject, SliceObject};
 
@@ -60,16 +60,26 @@ pub fn service(observed: &Service, desired: &ServiceObject) -> Option<&'static s
 /// What of a mirrored slice has to be written, if anything.
 #[must_use]
 pub fn slice(observed: &Slice, desired: &SliceObject) -> Option<&'static str> {
-    let (is, shall) = (&observed.content, &desired.content);
-    if slice_ports(&is.ports) != slice_ports(&shall.ports) {
+    slice_content(&observed.content, &desired.content)
+        .or_else(|| slice_meta(&observed.meta, &desired.labels, &desired.annotations, &desired.owners))
+}
+
+/// The same, of what a slice carries.
+pub(super) fn slice_content(is: &SliceContent, shall: &SliceContent) -> Option<&'static str> {
+    if std::ptr::eq(is, shall) {
+        None
+    } else if slice_ports(&is.ports) != slice_ports(&shall.ports) {
         Some("ports differ")
     } else if is.endpoints != shall.endpoints {
         Some("endpoints differ")
-    } else if !owners(&observed.meta, &desired.owners) {
-        Some("owner differs")
     } else {
-        metadata(&observed.meta, &desired.labels, &desired.annotations)
+        None
     }
+}
+
+/// The same, of a slice's metadata.
+pub(super) fn slice_meta(is: &Meta, labels: &Map, annotations: &Map, wanted: &[Owner]) -> Option<&'static str> {
+    if owners(is, wanted) { metadata(is, labels, annotations) } else { Some("owner differs") }
 }
 
 fn slice_ports(list: &[SlicePort]) -> BTreeSet<&SlicePort> {

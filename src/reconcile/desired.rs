@@ -215,11 +215,14 @@ fn local_service<'a>(there: &There<'a>) -> Option<&'a Service> {
     there.local.and_then(|local| local.service.as_ref())
 }
 
-/// With a selector, ports need the target ports of the Service whose pods are selected.
+/// With a selector, ports need the target ports of the Service whose selector it is.
 fn target(ports: &mut [ServicePort], merged: &Merged, there: &There<'_>, settings: &Settings) {
-    let Some(own) = local_service(there) else { return };
+    let own = match settings.derived_selector {
+        DerivedSelector::LocalExport => local_service(there).map(|service| &service.spec.ports[..]).unwrap_or_default(),
+        DerivedSelector::None | DerivedSelector::Always => &merged.oldest_ports,
+    };
     for port in ports {
         let serves = |own: &&ServicePort| merged.ports.serves(own, settings.rename_ports) == Some(&*port.name);
-        port.target = own.spec.ports.iter().find(serves).and_then(|own| own.target.clone());
+        port.target = own.iter().find(serves).and_then(|own| own.target.clone());
     }
 }

@@ -166,6 +166,9 @@ fn remembered(
     others: bool,
 ) -> Vec<(ClusterId, Vec<ClusterId>)> {
     let mut found: Vec<(ClusterId, Vec<ClusterId>)> = Vec::new();
+    if world.members_listed() && world.members().values().all(Member::is_heard) {
+        return found;
+    }
     for import in our_imports(world, key) {
         let order = &import.status.clusters;
         for (at, cluster) in order.iter().enumerate() {

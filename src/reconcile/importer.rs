@@ -162,14 +162,18 @@ fn write_slices(context: Context<'_>, there: &There<'_>, slices: &Slices, kind: 
     let mut later = Vec::new();
     for wanted in slices.wanted.values() {
         let is = observed(&wanted.name);
-        let object = slice_object(context, there, wanted, kind, is);
+        let head = SliceHead::new(context, there, wanted, kind, is);
         let reason = match is {
             None => format!("endpoints of {}", wanted.source),
-            Some(is) => match compare::slice(is, &object) {
-                Some(difference) => format!("{}: {difference}", wanted.source),
-                None => continue,
-            },
+            Some(is) => {
+                let content = compare::slice_content(&is.content, &wanted.content);
+                let difference =
+                    content.or_else(|| compare::slice_meta(&is.meta, &head.labels, &head.annotations, &head.owners));
+                let Some(difference) = difference else { continue };
+                format!("{}: {difference}", wanted.source)
+            }
         };
+        let object = head.with(context.key, wanted, is);
         if is.is_none_or(|is| gains(&is.content.endpoints, &object.content.endpoints)) {
             changes.push(Action::ApplySlice(object), reason);
         } else {
@@ -187,26 +191,36 @@ fn write_slices(context: Context<'_>, there: &There<'_>, slices: &Slices, kind: 
     }
 }
 
-fn slice_object(
-    context: Context<'_>,
-    there: &There<'_>,
-    wanted: &Wanted,
-    kind: ImportKind,
-    is: Option<&Slice>,
-) -> SliceObject {
-    let Context { settings, key, derived, .. } = context;
-    let mut annotations = Map::new();
-    if let Some(since) = wanted.draining {
-        annotations.insert(api::ANNOTATION_DRAINING_SINCE.into(), since.0.to_string().into());
+/// A mirrored slice's metadata.
+struct SliceHead {
+    labels: Map,
+    annotations: Map,
+    owners: Vec<Owner>,
+}
+
+impl SliceHead {
+    fn new(context: Context<'_>, there: &There<'_>, wanted: &Wanted<'_>, kind: ImportKind, is: Option<&Slice>) -> Self {
+        let Context { settings, key, derived, .. } = context;
+        // Nobody exports it any more and the import is gone: what has to wait keeps the owners that it has.
+        let orphaned = is.filter(|_| context.merged.is_none() && there.import.is_none());
+        let owners = orphaned.map_or_else(|| slice_owners(context, there, kind), |is| is.meta.owners.clone());
+        let mut annotations = Map::new();
+        if let Some(since) = wanted.draining {
+            annotations.insert(api::ANNOTATION_DRAINING_SINCE.into(), since.0.to_string().into());
+        }
+        Self { labels: slice_labels(key, derived, &wanted.source, kind, settings), annotations, owners }
     }
-    SliceObject {
-        key: key.clone(),
-        name: wanted.name.clone(),
-        existing: is.map(|slice| slice.meta.id.clone()),
-        labels: slice_labels(key, derived, &wanted.source, kind, settings),
-        annotations,
-        owners: slice_owners(context, there, kind),
-        content: wanted.content.clone(),
+
+    fn with(self, key: &ServiceKey, wanted: &Wanted<'_>, is: Option<&Slice>) -> SliceObject {
+        SliceObject {
+            key: key.clone(),
+            name: wanted.name.clone(),
+            existing: is.map(|slice| slice.meta.id.clone()),
+            labels: self.labels,
+            annotations: self.annotations,
+            owners: self.owners,
+            content: wanted.content.clone().into_owned(),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::conflicts::{Conflict, Property, Used, conflict};
 use super::exports::Contribution;
 use super::families;
 use super::metadata::{Exported, exported_annotations, exported_labels};
-use super::objects::{Family, Map, Traffic};
+use super::objects::{Family, Map, ServicePort, Traffic};
 use super::ports::{self, Ports};
 use super::settings::{FamilyRule, Settings};
 use crate::api;
@@ -28,6 +28,8 @@ pub struct Merged {
     pub labels: Exported,
     /// The oldest export's annotations.
     pub annotations: Exported,
+    /// The oldest export's ports as its Service has them, with their target ports.
+    pub oldest_ports: Vec<ServicePort>,
     /// The oldest export's selector.
     pub selector: Map,
     /// The oldest export's `publishNotReadyAddresses`.
@@ -58,6 +60,7 @@ pub fn merge(exports: &[Contribution<'_>], settings: &Settings) -> Option<Merged
         traffic,
         labels: exported_labels(&oldest.labels),
         annotations: exported_annotations(&oldest.annotations),
+        oldest_ports: oldest.ports.to_vec(),
         selector: oldest.selector.clone().into_owned(),
         publish_not_ready: oldest.publish_not_ready,
         conflicts,

@@ -22,6 +22,10 @@ const RESERVED_PREFIXES: [&str; 9] = [
 /// be pruned.
 const RESERVED_KEYS: [&str; 3] = [api::LABEL_MANAGED_BY, "app.kubernetes.io/instance", api::LABEL_CLUSTER_API_NAME];
 
+/// The most bytes of all exported labels or annotations together. The API takes 256 KiB of annotations; an import that
+/// exceeds it would be refused as a whole, in every cluster.
+const MOST_BYTES: usize = 200 * 1024;
+
 /// Whether an exported key must not reach an import.
 pub(super) fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key) || RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
@@ -54,7 +58,7 @@ fn is_name(text: &str) -> bool {
 pub struct Exported {
     /// What is written.
     pub kept: Map,
-    /// Keys that the API server would refuse, or whose values it would.
+    /// Keys that the API server would refuse, or whose values it would, or that are too much together.
     pub invalid: Vec<Box<str>>,
     /// Keys that are not an export's to give.
     pub reserved: Vec<Box<str>>,
@@ -73,10 +77,12 @@ pub(super) fn exported_annotations(map: &Map) -> Exported {
 
 fn sort_out(map: &Map, valid: impl Fn(&str, &str) -> bool) -> Exported {
     let mut exported = Exported::default();
+    let mut size = 0;
     for (key, value) in map {
         if is_reserved(key) {
             exported.reserved.push(key.clone());
-        } else if valid(key, value) {
+        } else if valid(key, value) && size + key.len() + value.len() <= MOST_BYTES {
+            size += key.len() + value.len();
             exported.kept.insert(key.clone(), value.clone());
         } else {
             exported.invalid.push(key.clone());

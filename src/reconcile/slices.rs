@@ -1,13 +1,14 @@
 //! The mirrored slices of one importing cluster: of every exporting cluster, itself included, one or more
 //! (controller.md 2.7).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::merge::{Merged, prefers_zones};
 use super::naming;
 use super::objects::{Endpoint, Family, SliceContent, SlicePort, Time};
 use super::observed::{Local, Slice};
-use super::packing::{Groups, Packed, Placed, pack};
+use super::packing::{Carry, Groups, Packed, Placed, nothing_wanted, pack, want};
 use super::settings::{DerivedSelector, Settings};
 use super::standing::{Standing, earlier, standing};
 use super::world::{Member, World};
@@ -27,26 +28,24 @@ pub(super) struct Scope<'a> {
 
 /// A slice that shall be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     /// Its name.
     pub name: Box<str>,
     /// The cluster its endpoints run in.
     pub source: ClusterId,
-    /// What it carries.
-    pub content: SliceContent,
+    /// What it carries; borrowed where that is what is there.
+    pub content: Cow<'a, SliceContent>,
     /// Since when it is being drained.
     pub draining: Option<Time>,
 }
 
 /// The slices of one importing cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Slices {
+pub(super) struct Slices<'a> {
     /// Those that shall be there, by name.
-    pub wanted: BTreeMap<Box<str>, Wanted>,
+    pub wanted: BTreeMap<Box<str>, Wanted<'a>>,
     /// Those that are there and shall not be, with the reason.
     pub unwanted: BTreeMap<Box<str>, String>,
-    /// Some are on their way out, but not yet.
-    pub waiting: bool,
     /// When to look again.
     pub again: Option<Time>,
 }
@@ -70,7 +69,7 @@ fn stray<'a>(member: &'a Member, key: &ServiceKey) -> impl Iterator<Item = Box<s
 
 /// What shall be mirrored into `scope`'s cluster. `families` are those of the import there; without `merged` nobody
 /// exports the service any more.
-pub(super) fn slices(scope: Scope<'_>, merged: Option<(&Merged, &[Family])>) -> Slices {
+pub(super) fn slices<'a>(scope: Scope<'a>, merged: Option<(&Merged, &[Family])>) -> Slices<'a> {
     let mut there = mirrored(scope.member, scope.key);
     let mut out = Slices::default();
     for name in stray(scope.member, scope.key) {
@@ -103,12 +102,12 @@ pub(super) fn slices(scope: Scope<'_>, merged: Option<(&Merged, &[Family])>) -> 
 }
 
 /// Keeps what is there: what its source cluster has now is not known.
-fn hold(out: &mut Slices, source: &ClusterId, slices: &BTreeMap<&str, &Slice>) {
+fn hold<'a>(out: &mut Slices<'a>, source: &ClusterId, slices: &BTreeMap<&'a str, &'a Slice>) {
     for (name, slice) in slices {
         let wanted = Wanted {
             name: (*name).into(),
             source: source.clone(),
-            content: slice.content.clone(),
+            content: Cow::Borrowed(&slice.content),
             draining: slice.draining_since(),
         };
         out.wanted.insert((*name).into(), wanted);
@@ -116,11 +115,11 @@ fn hold(out: &mut Slices, source: &ClusterId, slices: &BTreeMap<&str, &Slice>) {
 }
 
 /// Removes the endpoints of clusters that have been away for too long, unless none would be left (R84).
-fn expire(
-    scope: Scope<'_>,
+fn expire<'a>(
+    scope: Scope<'a>,
     merged: Option<(&Merged, &[Family])>,
-    expired: Vec<(&ClusterId, BTreeMap<&str, &Slice>)>,
-    out: &mut Slices,
+    expired: Vec<(&ClusterId, BTreeMap<&'a str, &'a Slice>)>,
+    out: &mut Slices<'a>,
 ) {
     let usable = out.wanted.values().any(|w| w.content.endpoints.iter().any(|endpoint| endpoint.ready));
     let keep = scope.settings.unreachable.keep_last_endpoints && !usable && merged.is_some();
@@ -135,12 +134,12 @@ fn expire(
     }
 }
 
-fn remove(out: &mut Slices, slices: &BTreeMap<&str, &Slice>, reason: &str) {
+fn remove(out: &mut Slices<'_>, slices: &BTreeMap<&str, &Slice>, reason: &str) {
     out.unwanted.extend(slices.keys().map(|name| (Box::from(*name), reason.to_owned())));
 }
 
 /// The slices of a cluster that does not export the service any more: they go at once, or are drained first (R79).
-fn withdraw(scope: Scope<'_>, source: &ClusterId, slices: &BTreeMap<&str, &Slice>, out: &mut Slices) {
+fn withdraw(scope: Scope<'_>, source: &ClusterId, slices: &BTreeMap<&str, &Slice>, out: &mut Slices<'_>) {
     let reason = format!("{source} does not export it any more");
     for (name, slice) in slices {
         let since = slice.draining_since().unwrap_or(scope.now);
@@ -154,21 +153,25 @@ fn withdraw(scope: Scope<'_>, source: &ClusterId, slices: &BTreeMap<&str, &Slice
             (endpoint.ready, endpoint.terminating) = (false, true);
             endpoint.hint_zones.clear();
         }
-        out.waiting = true;
         out.again = earlier(out.again, Some(ends));
-        let wanted = Wanted { name: (*name).into(), source: source.clone(), content, draining: Some(since) };
+        let wanted = Wanted {
+            name: (*name).into(),
+            source: source.clone(),
+            content: Cow::Owned(content),
+            draining: Some(since),
+        };
         out.wanted.insert((*name).into(), wanted);
     }
 }
 
 /// Mirrors the slices of one exporting cluster.
-fn mirror(
-    scope: Scope<'_>,
+fn mirror<'a>(
+    scope: Scope<'a>,
     merged: &Merged,
     families: &[Family],
     source: &ClusterId,
-    there: &BTreeMap<&str, &Slice>,
-    out: &mut Slices,
+    there: &BTreeMap<&'a str, &'a Slice>,
+    out: &mut Slices<'a>,
 ) {
     let local = scope.cluster == source;
     if local && scope.settings.derived_selector == DerivedSelector::LocalExport {
@@ -176,6 +179,7 @@ fn mirror(
         return;
     }
     let exported = scope.world.members().get(source).and_then(|member| member.local(scope.key));
+    let carry = Carry { node: local || scope.settings.remote_node_names, pod: local };
     let mut kept = BTreeSet::new();
     for (rank, family) in families.iter().enumerate() {
         let placed: Vec<_> = there
@@ -187,13 +191,21 @@ fn mirror(
                 Placed { name, ports, endpoints: &slice.content.endpoints }
             })
             .collect();
-        let groups = exported.map(|exported| groups(scope, merged, exported, *family, local)).unwrap_or_default();
-        for packed in pack(groups, &placed, scope.settings.endpoints_per_slice) {
+        let groups = exported.map(|exported| groups(scope, merged, exported, *family)).unwrap_or_default();
+        for packed in pack(groups, &placed, scope.settings.endpoints_per_slice, carry) {
             let second = (rank > 0).then_some(*family);
-            let Packed { name, ports, endpoints } = packed;
-            let Some(name) = name.or_else(|| free_name(scope, source, second, out)) else { continue };
+            let (name, content) = match packed {
+                Packed::Same(name) => {
+                    let Some(slice) = there.get(name) else { continue };
+                    (Box::from(name), Cow::Borrowed(&slice.content))
+                }
+                Packed::Changed(name, ports, endpoints) => {
+                    let name = name.map(Box::from).or_else(|| free_name(scope, source, second, out));
+                    let Some(name) = name else { continue };
+                    (name, Cow::Owned(SliceContent { family: *family, ports, endpoints }))
+                }
+            };
             kept.insert(name.clone());
-            let content = SliceContent { family: *family, ports, endpoints };
             out.wanted.insert(name.clone(), Wanted { name, source: source.clone(), content, draining: None });
         }
     }
@@ -203,7 +215,7 @@ fn mirror(
 }
 
 /// A name for a new slice that nobody has, and that no other cluster's first slice will want.
-fn free_name(scope: Scope<'_>, source: &ClusterId, second: Option<Family>, out: &Slices) -> Option<Box<str>> {
+fn free_name(scope: Scope<'_>, source: &ClusterId, second: Option<Family>, out: &Slices<'_>) -> Option<Box<str>> {
     let taken = |name: &str| {
         let key = SliceKey { namespace: scope.key.namespace.clone(), name: name.into() };
         let first_of_another =
@@ -216,7 +228,7 @@ fn free_name(scope: Scope<'_>, source: &ClusterId, second: Option<Family>, out: 
 }
 
 /// The endpoints of one exporting cluster and family, by their mirrored ports.
-fn groups(scope: Scope<'_>, merged: &Merged, exported: &Local, family: Family, local: bool) -> Groups {
+fn groups<'a>(scope: Scope<'a>, merged: &Merged, exported: &'a Local, family: Family) -> Groups<'a> {
     let mut groups = Groups::new();
     let ports: &[_] = exported.service.as_ref().map(|service| &service.spec.ports[..]).unwrap_or_default();
     for slice in exported.sources.values().filter(|slice| slice.content.family == family) {
@@ -224,15 +236,9 @@ fn groups(scope: Scope<'_>, merged: &Merged, exported: &Local, family: Family, l
         if mirrored.is_empty() && !may_be_portless(merged, &slice.content.ports) {
             continue;
         }
-        let group = groups.entry(mirrored).or_default();
-        for endpoint in &slice.content.endpoints {
-            let endpoint = carried(endpoint, local, scope.settings);
-            // While an endpoint moves from one source slice to another it may stand in both: the better one counts.
-            let better = |other: &Endpoint| (endpoint.ready, endpoint.serving) > (other.ready, other.serving);
-            if group.get(&endpoint.addresses).is_none_or(better) {
-                group.insert(endpoint.addresses.clone(), endpoint);
-            }
-        }
+        let endpoints = &slice.content.endpoints;
+        let group = groups.entry(mirrored).or_insert_with(|| nothing_wanted(endpoints.len()));
+        endpoints.iter().for_each(|endpoint| want(group, endpoint));
     }
     groups.retain(|_, endpoints| !endpoints.is_empty());
     groups
@@ -244,26 +250,23 @@ fn may_be_portless(merged: &Merged, source: &[SlicePort]) -> bool {
     merged.kind == ImportKind::Headless && source.is_empty()
 }
 
-/// An endpoint as the importing cluster gets it (R63 to R65). What names objects of its own cluster stays there: a
-/// node or a pod of the same name in another cluster would be taken for it.
-fn carried(endpoint: &Endpoint, local: bool, settings: &Settings) -> Endpoint {
-    Endpoint {
-        node: endpoint.node.clone().filter(|_| local || settings.remote_node_names),
-        pod: endpoint.pod.clone().filter(|_| local),
-        hint_zones: Vec::new(),
-        ..endpoint.clone()
-    }
-}
-
 /// Zone hints, for all endpoints or for none: kube-proxy ignores them where one ready endpoint lacks one (R65).
-fn hint(out: &mut Slices, merged: &Merged, settings: &Settings) {
+fn hint(out: &mut Slices<'_>, merged: &Merged, settings: &Settings) {
     let endpoints = || out.wanted.values().filter(|w| w.draining.is_none()).flat_map(|w| &w.content.endpoints);
     let all = settings.zone_hints
         && prefers_zones(&merged.traffic)
         && endpoints().filter(|endpoint| endpoint.ready).all(|endpoint| endpoint.zone.is_some());
     for wanted in out.wanted.values_mut().filter(|w| w.draining.is_none()) {
-        for endpoint in &mut wanted.content.endpoints {
-            endpoint.hint_zones = endpoint.zone.clone().filter(|_| all).into_iter().collect();
+        if wanted.content.endpoints.iter().all(|endpoint| endpoint.hint_zones.iter().eq(zones(endpoint, all))) {
+            continue;
+        }
+        for endpoint in &mut wanted.content.to_mut().endpoints {
+            endpoint.hint_zones = zones(endpoint, all).cloned().collect();
         }
     }
+}
+
+/// The zones that an endpoint is hinted for.
+fn zones(endpoint: &Endpoint, hinted: bool) -> impl Iterator<Item = &Box<str>> {
+    endpoint.zone.iter().filter(move |_| hinted)
 }

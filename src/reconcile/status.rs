@@ -247,7 +247,9 @@ fn ready(state: &ExportState<'_>, merged: &Merged) -> Says<'static> {
         .importers
         .iter()
         .filter_map(|(id, importing)| match importing {
-            Importing::Failed(error) | Importing::Foreign(error) => Some(format!("{id}: {}", shortened(error))),
+            Importing::Failed(error) | Importing::Foreign(error) => {
+                Some(format!("{id}: {}", shortened(error.trim_end_matches('.'))))
+            }
             _ => None,
         })
         .collect();

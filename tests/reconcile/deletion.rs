@@ -139,6 +139,22 @@ fn mcs_r82_nothing_is_deleted_that_an_unheard_cluster_may_hold_up() {
 }
 
 #[test]
+fn mcs_r82_half_a_list_is_not_taken_for_the_whole() {
+    let mut set = two();
+    let full = set.sim.world.clone();
+    let before = set.imported("c", "shop/web").clone();
+    set.restart(["a"]);
+    // Its exports are listed, its Services are not yet.
+    let export = full.members()[&id("a")].local(&key("shop/web")).expect("local").export.clone();
+    set.sim.world.set_export(&id("a"), &key("shop/web"), export);
+    assert_eq!(set.run(), []);
+    // Its Services are, its slices are not; and it is another Service than before.
+    set.service("a", "shop/web", headless(["http 81"]));
+    assert_eq!(set.run(), []);
+    assert_eq!(*set.imported("c", "shop/web"), before);
+}
+
+#[test]
 fn mcs_r82_a_slice_waits_for_its_own_source_alone() {
     let mut set = two();
     set.restart(["c"]);

@@ -322,6 +322,16 @@ fn mcs_r36_reserved_keys_are_not_exported_and_bad_ones_are_reported() {
 }
 
 #[test]
+fn mcs_r36_more_annotations_than_an_object_may_have_do_not_cost_the_import() {
+    let big: Map = (0..5).map(|n| (format!("big-{n}").into(), "x".repeat(60_000).into())).collect();
+    let set = labelled((Map::new(), big.clone()), (Map::new(), big));
+    let annotations = &set.imported("c", "shop/web").meta.annotations;
+    assert_eq!(annotations.keys().filter(|key| key.starts_with("big")).count(), 3);
+    assert_eq!(set.says("a", "shop/web", "Ready"), "False/Failed");
+    assert!(set.message("a", "shop/web", "Ready").contains("\"big-3\", \"big-4\""));
+}
+
+#[test]
 fn mcs_r37_exported_metadata_reaches_the_derived_service_by_option() {
     for (labels, annotations) in [(false, false), (true, false), (true, true)] {
         let settings = Settings { derived_labels: labels, derived_annotations: annotations, ..Settings::default() };

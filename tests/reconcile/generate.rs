@@ -1,7 +1,5 @@
 //! Generated clustersets: random edits by random users in random clusters, outages among them.
 
-use std::collections::BTreeMap;
-
 use namesake::model::SliceKey;
 use namesake::reconcile::objects::*;
 use namesake::reconcile::observed::*;
@@ -178,6 +176,10 @@ pub fn start(settings: Settings) -> Set {
     for (n, cluster) in CLUSTERS.iter().enumerate() {
         set.join_with(cluster, if n == 3 { &[Family::V4] } else { &[Family::V4, Family::V6] });
         set.namespace(cluster, "shop");
+        for name in SERVICES {
+            set.service(cluster, name, cluster_ip(["http 80"]));
+            set.pods(cluster, name, 0, 0..2, 0, 9);
+        }
     }
     set
 }
@@ -231,7 +233,10 @@ impl Set {
                 self.export_with(cluster, name, *created, labels, Map::new());
             }
             Edit::Unexport { .. } => self.unexport(cluster, name),
-            Edit::Service { spec, .. } => self.service(cluster, name, spec.build()),
+            Edit::Service { spec, .. } => {
+                self.service(cluster, name, spec.build());
+                self.follow(cluster, name);
+            }
             Edit::NoService { .. } => self.no_service(cluster, name),
             Edit::Pods { slice, from, count, port, unready, .. } => {
                 self.pods(cluster, name, *slice, *from..*from + *count, *port, *unready);
@@ -258,8 +263,6 @@ impl Set {
         unready: usize,
     ) {
         let n = CLUSTERS.iter().position(|c| *c == cluster).unwrap_or(0);
-        let own = self.local(cluster, name).and_then(|local| local.service.as_ref());
-        let own: Vec<ServicePort> = own.map(|service| service.spec.ports.clone()).unwrap_or_default();
         for family in ["4", "6"] {
             let address = |pod: usize| match family {
                 "4" => format!("10.{n}.0.{}", pod + 1),
@@ -269,18 +272,38 @@ impl Set {
             if let Some(pod) = list.get_mut(unready) {
                 (pod.ready, pod.serving) = (false, false);
             }
-            let ports = own.iter().map(|p| SlicePort {
-                name: p.name.clone(),
-                protocol: p.protocol,
-                port: 8000 + 1000 * u16::try_from(port).unwrap_or(0) + p.port,
-                app_protocol: None,
-            });
             let suffix = format!("{slice}-{family}");
             self.source(cluster, name, &suffix, [], list);
-            let slice_key = SliceKey { namespace: label("shop"), name: format!("{}-{suffix}", key(name).name).into() };
+            let slice_key = self.source_key(name, &suffix);
             let mut slice = self.local(cluster, name).expect("filed").sources[&slice_key.name].clone();
-            slice.content.ports = ports.collect();
             slice.content.family = if family == "4" { Family::V4 } else { Family::V6 };
+            // How far from the Service's numbers these pods listen.
+            slice.content.ports = vec![slice_port(&format!("{}", 8000 + 1000 * port))];
+            self.sim.world.set_slice(&id(cluster), &slice_key, Some(slice));
+        }
+        self.follow(cluster, name);
+    }
+
+    fn source_key(&self, name: &str, suffix: &str) -> SliceKey {
+        SliceKey { namespace: label("shop"), name: format!("{}-{suffix}", key(name).name).into() }
+    }
+
+    /// The slices get the ports of the Service as it is, as kube-controller-manager would do it.
+    fn follow(&mut self, cluster: &str, name: &str) {
+        let Some(local) = self.local(cluster, name) else { return };
+        let own = local.service.as_ref().map(|service| service.spec.ports.clone()).unwrap_or_default();
+        for (slice_name, mut slice) in local.sources.clone() {
+            let far = slice.content.ports.first().map_or(8000, |port| port.port / 1000 * 1000);
+            slice.content.ports = own
+                .iter()
+                .map(|p| SlicePort {
+                    name: p.name.clone(),
+                    protocol: p.protocol,
+                    port: far + p.port,
+                    app_protocol: None,
+                })
+                .collect();
+            let slice_key = SliceKey { namespace: label("shop"), name: slice_name };
             self.sim.world.set_slice(&id(cluster), &slice_key, Some(slice));
         }
     }
@@ -339,46 +362,4 @@ impl Set {
             }
         }
     }
-
-    /// All that matters of what the clusters hold: no uids, no versions, no times, and endpoints without the slice in
-    /// which they happen to stand.
-    pub fn gist(&self) -> BTreeMap<String, String> {
-        let mut gist = BTreeMap::new();
-        for cluster in CLUSTERS {
-            for name in SERVICES {
-                let Some(local) = self.local(cluster, name) else { continue };
-                let mut tell = |what: &str, text: String| gist.insert(format!("{cluster} {name} {what}"), text);
-                if let Some(import) = &local.import {
-                    let meta = (&import.meta.owned_labels, &import.meta.annotations);
-                    tell("import", format!("{:?} {meta:?} {:?}", import.spec, import.status.clusters));
-                    tell("import status", texts(&import.status.conditions));
-                }
-                if let Some(export) = &local.export {
-                    tell("export status", texts(&export.conditions));
-                }
-                if let Some(derived) = self.derived(cluster, name) {
-                    tell("derived", format!("{:?} {:?}", derived.spec, derived.meta.labels));
-                }
-                let mut all: Vec<_> = local
-                    .mirrored
-                    .values()
-                    .flat_map(|slice| {
-                        let content = &slice.content;
-                        let of = (slice.source(), &content.ports, &slice.meta.labels);
-                        content.endpoints.iter().map(move |endpoint| format!("{of:?} {endpoint:?}"))
-                    })
-                    .collect();
-                all.sort();
-                tell("endpoints", all.join("\n"));
-            }
-        }
-        gist
-    }
-}
-
-fn texts(conditions: &[Condition]) -> String {
-    let mut texts: Vec<_> =
-        conditions.iter().map(|c| format!("{}={}/{}: {}", c.kind, c.status.as_str(), c.reason, c.message)).collect();
-    texts.sort();
-    texts.join("\n")
 }

@@ -5,13 +5,14 @@ use namesake::reconcile::observed::*;
 
 use crate::set::*;
 
+type Tell = Box<dyn Fn(&mut namesake::reconcile::World)>;
+
 /// The same world, told in another order.
 pub(crate) fn one_shuffled(set: &Set, seed: u64) -> Set {
     let mut other = Set::unjoined(set.settings.clone());
     let mut rng = fastrand::Rng::with_seed(seed);
     let world = &set.sim.world;
-    #[allow(clippy::type_complexity)]
-    let mut tell: Vec<Box<dyn Fn(&mut namesake::reconcile::World)>> = Vec::new();
+    let mut tell: Vec<Tell> = Vec::new();
     for (cluster, member) in world.members() {
         for name in member.namespaces() {
             let namespace = member.namespace(name).cloned();

@@ -265,6 +265,23 @@ fn mcs_r65_zone_hints_are_made_anew_for_all_or_for_none() {
 }
 
 #[test]
+fn mcs_r65_hints_come_and_go_with_the_distribution() {
+    let mut set = one();
+    let pod = Endpoint { zone: Some("z1".into()), ..endpoint("10.1.0.1") };
+    set.source("a", "shop/web", "abc", ["http 8080"], vec![pod]);
+    let hints = |set: &mut Set, distribution: Option<&str>| {
+        let mut spec = cluster_ip(["http 80"]);
+        spec.traffic.distribution = distribution.map(Into::into);
+        set.service("a", "shop/web", spec);
+        set.run();
+        set.mirrored("b", "shop/web")[0].1.content.endpoints[0].hint_zones.join(",")
+    };
+    assert_eq!(hints(&mut set, None), "");
+    assert_eq!(hints(&mut set, Some("PreferClose")), "z1");
+    assert_eq!(hints(&mut set, None), "");
+}
+
+#[test]
 fn mcs_r67_labels_of_source_slices_do_not_travel_and_headless_is_marked() {
     let mut set = one();
     let keys = |set: &Set| -> Vec<String> {

@@ -7,3 +7,8 @@
 pub mod enrol;
 pub mod members;
 pub mod objects;
+pub mod settings;
+pub mod status;
+
+pub use settings::{ControllerSettings, LeaseSettings, WriteLimits};
+pub use status::Status;

@@ -10,6 +10,7 @@
 //! This module knows of nothing else in the crate, so everything may use it. Nothing is global: a process may have
 //! several [`Metrics`] (tests do).
 
+mod controller;
 mod dns;
 mod family;
 mod histogram;
@@ -28,6 +29,7 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Registry, TextEncoder};
 
+pub use controller::ControllerMetrics;
 use dns::Listener;
 pub use dns::rcode_name;
 use family::Family;

@@ -1,0 +1,48 @@
+//! What the controller needs to know besides the policies of the merge.
+
+use super::members::MemberSettings;
+use crate::reconcile;
+use crate::source::kube::Access;
+
+/// All that the controller needs to know.
+#[derive(Debug, Clone)]
+pub struct ControllerSettings {
+    /// The hub: where inventories and the lease are.
+    pub hub: Option<Access>,
+    /// Where members are looked for.
+    pub members: MemberSettings,
+    /// The policies.
+    pub policy: reconcile::Settings,
+    /// The lease, where there may be several controllers.
+    pub lease: Option<LeaseSettings>,
+    /// How much is written at a time.
+    pub writes: WriteLimits,
+}
+
+/// A Lease in the hub that says who writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseSettings {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name. Each shard has its own, which is called `<name>-<index>-of-<count>`.
+    pub name: String,
+    /// Who we are: unlike every other holder.
+    pub identity: String,
+    /// How long a holder that is not heard keeps it.
+    pub duration: std::time::Duration,
+}
+
+/// Limits of the writes to one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteLimits {
+    /// Requests a second, in the long run.
+    pub per_second: u32,
+    /// Services that are written at a time.
+    pub concurrent: usize,
+}
+
+impl Default for WriteLimits {
+    fn default() -> Self {
+        Self { per_second: 100, concurrent: 8 }
+    }
+}

@@ -5,6 +5,7 @@
 //! ```
 
 pub mod enrol;
+pub mod lease;
 pub mod members;
 pub mod objects;
 pub mod settings;

@@ -241,7 +241,9 @@ impl Elector {
         let Some(held) = held.filter(|held| api::record(held).holder == self.settings.identity) else { return };
         match timeout(AGAIN, self.lease.write(Some(held), "")).await {
             Ok(Ok(_)) => tracing::info!("gave up the Lease {}", self.place()),
-            Ok(Err(problem)) => tracing::warn!("the Lease {} was not given up, it will expire: {problem}", self.place()),
+            Ok(Err(problem)) => {
+                tracing::warn!("the Lease {} was not given up, it will expire: {problem}", self.place())
+            }
             Err(_) => tracing::warn!("the Lease {} was not given up, it will expire: no answer", self.place()),
         }
     }

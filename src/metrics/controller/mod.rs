@@ -23,8 +23,7 @@ use super::{REVISION, lock, process};
 /// The value of the label `cluster` for the hub: no cluster can be called so.
 pub const HUB: &str = "(hub)";
 
-/// The counters of the controller. Clones count together.
-#[derive(Clone)]
+/// The counters of the controller.
 pub struct ControllerMetrics {
     counts: Arc<Counts>,
     registry: Registry,

@@ -24,6 +24,11 @@ impl ControllerMetrics {
         let _ = (cluster, resource, verb, outcome, seconds);
     }
 
+    /// A write to a member failed, for this reason.
+    pub fn write_error(&self, cluster: &str, reason: &'static str) {
+        let _ = (cluster, reason);
+    }
+
     /// A change of a member was written to the last importer, so many seconds after it was seen.
     pub fn propagated(&self, seconds: f64) {
         let _ = seconds;

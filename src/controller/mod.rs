@@ -7,6 +7,7 @@
 mod apply;
 pub mod engine;
 pub mod enrol;
+pub mod lease;
 pub mod members;
 pub mod objects;
 pub mod settings;

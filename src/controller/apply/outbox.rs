@@ -156,7 +156,7 @@ impl Outbox {
                 (self.pause, self.outages) = (None, 0);
                 return;
             }
-            Some(Trouble::NotLeading | Trouble::Field(..)) => return,
+            Some(Trouble::NotLeading | Trouble::Field(..) | Trouble::Gone) => return,
             Some(Trouble::Conflict(_)) => backoff(CONFLICT, times),
             Some(Trouble::Refused(_)) => backoff(REFUSED, times),
             Some(Trouble::NamespaceGone(_)) => NAMESPACE,

@@ -160,7 +160,7 @@ impl Engine {
                 }
                 None
             }
-            Some(Trouble::NotLeading | Trouble::NamespaceGone(_)) => return,
+            Some(Trouble::NotLeading | Trouble::NamespaceGone(_) | Trouble::Gone) => return,
             Some(trouble) => {
                 let message = trouble.message().to_owned();
                 let new = following.failing.insert(target.clone());

@@ -52,7 +52,8 @@ async fn status(place: &Place, name: &str, addresses: &[&str], ready: bool) {
     place.send("PATCH", &path, Some(&status)).await.unwrap();
 }
 
-/// Runs all pods that wait for a node, until `count` with these labels run. Their addresses.
+/// Runs all pods that wait for a node, until `count` with these labels run. Their IPv4 addresses; each has one of
+/// the other family too.
 pub async fn run_pods(place: &Place, selector: &str, count: usize) -> Vec<String> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     until(&format!("{}: {count} pods {selector} run", place.id()), PATIENCE, async || {
@@ -66,7 +67,8 @@ pub async fn run_pods(place: &Place, selector: &str, count: usize) -> Vec<String
                 place.send("POST", &path, Some(&binding)).await.ok();
             }
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            status(place, name, &[&format!("10.250.{}.{}", number / 250, number % 250 + 1)], true).await;
+            let four = format!("10.250.{}.{}", number / 250, number % 250 + 1);
+            status(place, name, &[&four, &format!("fd00:250::{number:x}")], true).await;
         }
         let addresses: Vec<_> = pods.iter().map(|pod| text(&pod["status"]["podIP"]).to_owned()).collect();
         let running = addresses.iter().filter(|address| !address.is_empty()).count();

@@ -182,6 +182,11 @@ impl Place {
         }
     }
 
+    /// Deletes an object of another namespace.
+    pub async fn delete_in(&self, namespace: &str, plural: &str, name: &str) {
+        self.beside(namespace).delete(plural, name).await;
+    }
+
     pub async fn import(&self, name: &str) -> Option<Value> {
         self.get("serviceimports", name).await
     }

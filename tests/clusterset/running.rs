@@ -1,6 +1,9 @@
 //! The controller as a process, and how its effects are waited for.
 
+use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use testbed::{Bed, Process, http};
@@ -64,11 +67,32 @@ impl Controller {
     }
 }
 
+/// A test that fails shows what the controllers said last.
+fn show_when_failing(log: PathBuf) {
+    static HOOK: Once = Once::new();
+    static LOGS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    LOGS.lock().unwrap_or_else(PoisonError::into_inner).push(log);
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            before(info);
+            for log in LOGS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                // Those of beds that are gone are of no interest.
+                let Ok(text) = fs::read_to_string(log) else { continue };
+                let lines: Vec<_> = text.lines().collect();
+                eprintln!("--- {}\n{}", log.display(), lines[lines.len().saturating_sub(25)..].join("\n"));
+            }
+        }));
+    });
+}
+
 fn spawn(bed: &Bed, admin: SocketAddr, args: &[String]) -> Process {
     let name = format!("controller-{}", admin.port());
     let program = env!("CARGO_BIN_EXE_namesake");
     let command = bed.process(&name, program).arg("controller").args(args).arg(format!("--admin={admin}"));
-    command.arg("--log-level=debug").spawn().unwrap()
+    let process = command.spawn().unwrap();
+    show_when_failing(process.log_path().to_owned());
+    process
 }
 
 /// Looks until it is so, and fails with the last look.

@@ -10,11 +10,16 @@
 mod clusterset;
 
 mod beds;
+mod comings;
+mod dns;
 mod example;
 mod foreign;
 mod headless;
+mod isolation;
+mod kill;
 mod loyalty;
 mod namespaces;
+mod outage;
 mod retype;
 mod told;
 mod writes;

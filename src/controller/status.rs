@@ -29,6 +29,8 @@ pub struct View {
     pub complete: bool,
     /// Whether this process may write.
     pub writing: Writing,
+    /// What is wrong with the lease, if anything is.
+    pub lease: Option<String>,
     /// The members.
     pub clusters: BTreeMap<ClusterId, ClusterView>,
     /// Candidates that are no members, and why.

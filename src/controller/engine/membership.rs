@@ -24,6 +24,7 @@ impl Engine {
         match change {
             MemberChange::Present(member) => {
                 let (id, now) = (member.id.clone(), now());
+                self.status.lock().ids.insert(member.origin.clone(), id.clone());
                 let heard = self.world.members().get(&id).is_some_and(crate::reconcile::world::Member::is_heard);
                 let limits = self.writes;
                 let following = self
@@ -99,6 +100,7 @@ impl Engine {
             );
         }
         self.members.remove(id);
+        self.status.lock().ids.retain(|_, of| of != id);
         let dirty = self.world.remove_member(id);
         self.mark(dirty);
     }

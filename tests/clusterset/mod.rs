@@ -76,7 +76,7 @@ impl Clusterset {
 pub async fn prepare(cluster: &Cluster) {
     cluster.install_crds("v0.5.2").await.unwrap();
     cluster.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}", ACCOUNT.0)).await.unwrap();
-    let account = manifests::account(ACCOUNT.0);
+    let account = manifests::account(ACCOUNT.0, &manifests::Rights::Write(Default::default()));
     cluster.apply_values(account.into_iter().map(|placed| placed.object).collect()).await.unwrap();
     kubelet::node(cluster).await;
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use namesake::config::{KEYS, Shape, example};
+use namesake::config::{Keyed, Shape, controller, dns, example};
 
 /// `namesake` without the variables of this machine.
 fn namesake(args: &[&str]) -> Command {
@@ -44,7 +44,16 @@ fn root() -> &'static Path {
 
 #[test]
 fn help_goes_to_stdout_and_is_no_error() {
-    for args in [&["--help"][..], &["dns", "--help"], &["dns", "-h"], &["explain", "--help"], &["--version"]] {
+    for args in [
+        &["--help"][..],
+        &["dns", "--help"],
+        &["dns", "-h"],
+        &["controller", "--help"],
+        &["join", "--help"],
+        &["leave", "--help"],
+        &["explain", "--help"],
+        &["--version"],
+    ] {
         let ran = ran(args);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
         assert!(ran.out.is_ascii() || args[0] == "explain", "{args:?}: plain text");
@@ -53,10 +62,9 @@ fn help_goes_to_stdout_and_is_no_error() {
     assert_eq!(ran(&["--version"]).out, concat!("namesake ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-#[test]
-fn the_help_of_dns_has_every_flag_under_a_heading_with_its_default() {
-    let help = ran(&["dns", "--help"]).out;
-    for spec in KEYS {
+fn has_every_flag_under_a_heading_with_its_default<K: Keyed>() {
+    let help = ran(&[K::COMMAND, "--help"]).out;
+    for spec in K::TABLE {
         assert!(
             help.contains(&format!("{} ", spec.flag())) || help.contains(&format!("{}[", spec.flag())),
             "{}",
@@ -67,9 +75,16 @@ fn the_help_of_dns_has_every_flag_under_a_heading_with_its_default() {
             assert!(help.contains(&format!("[default: {}]", spec.default)), "{}", spec.name);
         }
     }
-    for words in ["Examples:", "Exit codes:", "NAMESAKE_LOG_FORMAT"] {
+    let variable = format!("{}LOG_FORMAT", K::PREFIX);
+    for words in ["Examples:", "Exit codes:", &variable] {
         assert!(help.contains(words), "{words}");
     }
+}
+
+#[test]
+fn the_help_has_every_flag_under_a_heading_with_its_default() {
+    has_every_flag_under_a_heading_with_its_default::<dns::Key>();
+    has_every_flag_under_a_heading_with_its_default::<controller::Key>();
 }
 
 #[test]
@@ -128,15 +143,20 @@ fn an_unknown_key_of_the_file_names_file_line_and_nearest_key() {
     assert_eq!(ran.code, Some(2));
 }
 
-/// `config/dns.example.yaml` is written from the one definition of the settings.
-#[test]
-fn the_example_file_says_every_key_and_its_default() {
-    let path = root().join("config/dns.example.yaml");
-    if std::fs::read_to_string(&path).unwrap_or_default() != example() {
-        let new = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dns.example.yaml");
-        std::fs::write(&new, example()).unwrap();
-        panic!("config/dns.example.yaml is not what the settings are; if that is meant: cp {} config/", new.display());
+fn the_example_file_is_that_of<K: Keyed>() {
+    let name = format!("{}.example.yaml", K::COMMAND);
+    if std::fs::read_to_string(root().join("config").join(&name)).unwrap_or_default() != example::<K>() {
+        let new = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
+        std::fs::write(&new, example::<K>()).unwrap();
+        panic!("config/{name} is not what the settings are; if that is meant: cp {} config/", new.display());
     }
+}
+
+/// The example files are written from the one definition of the settings.
+#[test]
+fn the_example_files_say_every_key_and_its_default() {
+    the_example_file_is_that_of::<dns::Key>();
+    the_example_file_is_that_of::<controller::Key>();
 }
 
 #[test]

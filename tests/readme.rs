@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clusters::Folder;
 
-use namesake::config::{KEYS, Section, Shape};
+use namesake::config::{Keyed, Shape, Spec, controller, dns};
 use namesake::metrics::{CONTROLLER_TABLE, Metric, TABLE};
 use product::{Namesake, PATIENCE, binary, root};
 use testbed::Bed;
@@ -46,12 +46,12 @@ fn with_part(name: &str, part: &str) -> String {
     format!("{before}<!-- {name} -->\n{part}<!-- /{name} -->\n{after}")
 }
 
-#[test]
-fn the_options_are_those_of_the_program() {
+/// The tables of a command's options.
+fn options<K: Keyed>() -> String {
     let mut part = String::new();
-    for section in Section::ALL {
+    for section in K::SECTIONS {
         part.push_str(&format!("\n**{}**\n\n| Flag | Default | |\n|---|---|---|\n", section.title()));
-        for spec in KEYS.iter().filter(|spec| spec.section == section) {
+        for spec in K::TABLE.iter().filter(|spec| spec.section == *section) {
             let value = if spec.shape == Shape::Switch { String::new() } else { format!(" {}", spec.value) };
             let flag = format!("`{}{value}`", spec.flag()).replace('|', "\\|");
             let default = match (spec.shape, spec.default) {
@@ -65,7 +65,17 @@ fn the_options_are_those_of_the_program() {
         }
     }
     part.push('\n');
-    must_be("options", &with_part("options", &part));
+    part
+}
+
+#[test]
+fn the_options_are_those_of_the_program() {
+    must_be("options", &with_part("options", &options::<dns::Key>()));
+}
+
+#[test]
+fn the_options_of_the_controller_are_those_of_the_program() {
+    must_be("controller-options", &with_part("controller-options", &options::<controller::Key>()));
 }
 
 #[test]
@@ -104,9 +114,11 @@ fn what_the_readme_names_is_there() {
     for path in named {
         assert!(root().join(&path).exists(), "{path} is not there");
     }
+    let flags: BTreeSet<_> =
+        dns::Key::TABLE.iter().map(Spec::flag).chain(controller::Key::TABLE.iter().map(Spec::flag)).collect();
     for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')', '{']) {
         if let Some(flag) = word.strip_prefix("--").filter(|flag| flag.starts_with(|c: char| c.is_ascii_lowercase())) {
-            let known = KEYS.iter().any(|spec| spec.flag() == word);
+            let known = flags.contains(word);
             let of_others = [
                 "release",
                 "server",

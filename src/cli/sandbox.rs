@@ -7,7 +7,8 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 
 use super::settings::{self, Flags};
 use super::{Exit, complain};
-use crate::config::{Key, Section, Source};
+use crate::config::Section;
+use crate::config::dns::{Key, Source};
 use crate::preview::Sandbox;
 use crate::reconcile::Settings;
 use crate::serve;

@@ -36,6 +36,8 @@ pub struct View {
     pub lease: Option<String>,
     /// The members.
     pub clusters: BTreeMap<ClusterId, ClusterView>,
+    /// The ids of what is registered, as far as they are known.
+    pub ids: BTreeMap<Origin, ClusterId>,
     /// Candidates that are no members, and why.
     pub refused: BTreeMap<Origin, String>,
     /// The watches of the hub and of the folder of kubeconfigs.

@@ -53,7 +53,7 @@ impl Checker<'_, Key, Machine> {
             );
         }
         Settings {
-            controller: ControllerSettings { hub, members, policy, lease, writes },
+            controller: ControllerSettings { hub, members, policy, lease, source_leases: None, writes },
             admin: self.routes(),
             log: self.log(Key::LogFormat, Key::LogLevel, None),
             warnings,

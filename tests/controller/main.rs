@@ -21,5 +21,6 @@ mod loyalty;
 mod namespaces;
 mod outage;
 mod retype;
+mod sources;
 mod told;
 mod writes;

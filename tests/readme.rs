@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use clusters::Folder;
 
 use namesake::config::{Keyed, Shape, Spec, controller, dns};
-use namesake::metrics::{Metric, TABLE};
+use namesake::metrics::{CONTROLLER_TABLE, Metric, TABLE};
 use product::{Namesake, PATIENCE, binary, root};
 use testbed::Bed;
 
@@ -80,16 +80,21 @@ fn the_options_of_the_controller_are_those_of_the_program() {
 
 #[test]
 fn the_metrics_are_those_of_the_program() {
-    let mut part = String::from("\n| Metric | Labels | |\n|---|---|---|\n");
     let ours = |name: &str| name.starts_with("namesake_");
     let (own, rest): (Vec<&Metric>, Vec<&Metric>) = TABLE.iter().partition(|metric| ours(metric.name));
-    for metric in own.iter().chain(&rest) {
+    must_be("metrics", &with_part("metrics", &metrics(own.into_iter().chain(rest))));
+    must_be("controller", &with_part("controller metrics", &metrics(CONTROLLER_TABLE)));
+}
+
+fn metrics<'a>(table: impl IntoIterator<Item = &'a Metric>) -> String {
+    let mut part = String::from("\n| Metric | Labels | |\n|---|---|---|\n");
+    for metric in table {
         let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
         let help = metric.help.replace('<', "&lt;").replace('|', "\\|");
         part.push_str(&format!("| `{}` | {} | {help} |\n", metric.name, labels.join(" ")));
     }
     part.push('\n');
-    must_be("metrics", &with_part("metrics", &part));
+    part
 }
 
 #[test]
@@ -130,7 +135,10 @@ fn what_the_readme_names_is_there() {
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }
         if word.starts_with("namesake_") || word.starts_with("coredns_") {
-            assert!(word.ends_with('_') || TABLE.iter().any(|metric| metric.name == word), "{word} is no metric");
+            assert!(
+                word.ends_with('_') || TABLE.iter().chain(CONTROLLER_TABLE).any(|metric| metric.name == word),
+                "{word} is no metric"
+            );
         }
     }
 }

@@ -29,8 +29,12 @@ pub struct View {
     pub complete: bool,
     /// Whether this process may write.
     pub writing: Writing,
+    /// What is wrong with the lease, if anything is.
+    pub lease: Option<String>,
     /// The members.
     pub clusters: BTreeMap<ClusterId, ClusterView>,
+    /// The ids of what is registered, as far as they are known.
+    pub ids: BTreeMap<Origin, ClusterId>,
     /// Candidates that are no members, and why.
     pub refused: BTreeMap<Origin, String>,
     /// The watches of the hub and of the folder of kubeconfigs.

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::merge::{affinity, policy, timeout};
-use super::objects::{Map, Meta, Owner, ServicePort, ServiceType, SliceContent, SlicePort};
-use super::observed::{Import, Service, Slice};
+use super::objects::{Condition, ImportStatus, Map, Meta, Owner, ServicePort, ServiceType, SliceContent, SlicePort};
+use super::observed::{Export, Import, Service, Slice};
 use super::plan::{ImportObject, ServiceObject, SliceObject};
 
 /// What of an import has to be written, if anything.
@@ -55,6 +55,18 @@ pub fn service(observed: &Service, desired: &ServiceObject) -> Option<&'static s
     } else {
         metadata(&observed.meta, &desired.labels, &desired.annotations)
     }
+}
+
+/// Whether a ServiceImport's status has to be written.
+#[must_use]
+pub fn import_status(observed: &Import, desired: &ImportStatus) -> bool {
+    super::status::import_differs(&observed.status, desired)
+}
+
+/// Whether our conditions of a ServiceExport have to be written.
+#[must_use]
+pub fn export_status(observed: &Export, desired: &[Condition]) -> bool {
+    super::status::export_differs(&observed.conditions, desired)
 }
 
 /// What of a mirrored slice has to be written, if anything.

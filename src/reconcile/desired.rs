@@ -167,6 +167,17 @@ fn asked_ips(there: &There<'_>) -> Vec<IpAddr> {
     if there.refused(Refusable::ClusterIps, &describe_ips(&ips)) { Vec::new() } else { ips }
 }
 
+/// The value of a field of a derived Service, as [`World::set_refused`](super::World::set_refused) takes it.
+#[must_use]
+pub fn desired_value(spec: &ServiceSpec, field: Refusable) -> Option<Box<str>> {
+    match field {
+        Refusable::TrafficDistribution => spec.traffic.distribution.clone(),
+        Refusable::InternalTrafficPolicy => spec.traffic.internal_policy.clone(),
+        Refusable::SessionAffinity => spec.traffic.session_affinity.clone(),
+        Refusable::ClusterIps => Some(describe_ips(&spec.ips).into()).filter(|_| !spec.ips.is_empty()),
+    }
+}
+
 /// Addresses as the value of [`Refusable::ClusterIps`]: joined by commas.
 #[must_use]
 pub fn describe_ips(ips: &[IpAddr]) -> String {

@@ -46,7 +46,7 @@ mod standing;
 mod status;
 pub mod world;
 
-pub use desired::describe_ips;
+pub use desired::{describe_ips, desired_value};
 pub use merge::merge;
 pub use plan::{Plan, ServicePlan};
 pub use planner::{plan_all, plan_namespace, plan_service};

@@ -108,6 +108,12 @@ pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure>
     Ok((event, version))
 }
 
+/// The version of an object as a number; 0 where it says none. They can be compared (Kubernetes 1.35, KEP-5504).
+pub(super) fn version(object: &str) -> u64 {
+    let version = serde_json::from_str::<Versioned>(object).ok().and_then(|object| object.metadata?.resource_version);
+    version.and_then(|version| version.parse().ok()).unwrap_or(0)
+}
+
 /// Namespace and name of an object, as far as it says.
 pub(super) fn name(object: &str) -> (String, String) {
     let names = serde_json::from_str::<Anonymous>(object).ok().and_then(|object| object.metadata);

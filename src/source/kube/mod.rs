@@ -23,6 +23,7 @@ mod server;
 mod subject;
 mod target;
 mod watch;
+mod write;
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,13 +43,14 @@ pub use server::Failure;
 use server::Server;
 pub use subject::{Collection, Presence, Subject};
 use tokio::sync::mpsc;
+pub use write::{Refusal, Write, WriteError};
 
 use super::{Convert, Health, Trouble, Updates};
 
 /// Hears of every request to the API server. Metrics implement it.
 pub trait Observer: Send + Sync {
     /// A request was answered (`code` is the HTTP status) or not (`<error>`), after so many seconds. `verb` is
-    /// `get`, `list` or `watch`; a watch counts until it begins.
+    /// `get`, `list`, `watch`, or that of a write; a watch counts until it begins.
     fn request(&self, method: &str, host: &str, code: &str, seconds: f64, verb: &str);
 }
 

@@ -166,6 +166,12 @@ impl Server {
         self.observed("GET", "watch", &host, within, answer).await
     }
 
+    /// A request that was not sent by one of these methods was answered.
+    pub(super) fn observe(&self, method: &str, code: &str, took: Duration, verb: &str) {
+        let host = self.lock().host.clone();
+        self.observer.request(method, &host, code, took.as_secs_f64(), verb);
+    }
+
     async fn observed<T>(
         &self,
         method: &str,

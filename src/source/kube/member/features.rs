@@ -28,6 +28,7 @@ pub struct Served {
 pub(super) async fn ask(connection: Connection, updates: mpsc::Sender<MemberUpdate>) {
     let mut told = None;
     let mut families = None;
+    let mut patience = AGAIN.1;
     while !updates.is_closed() {
         let pause = match look(&connection, &mut families).await {
             Ok(served) => {
@@ -38,7 +39,10 @@ pub(super) async fn ask(connection: Connection, updates: mpsc::Sender<MemberUpda
                     }
                     told = Some(served);
                 }
-                if whole { AGAIN.0 } else { AGAIN.1 }
+                // Where nothing may be written, nobody needs to know, and it is asked ever less often.
+                let again = if whole { AGAIN.0 } else { patience };
+                patience = (patience * 2).min(AGAIN.0);
+                again
             }
             // The watches of the same cluster name what is wrong.
             Err(failure) => {

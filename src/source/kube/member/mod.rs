@@ -11,6 +11,7 @@ mod features;
 mod reach;
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -35,6 +36,8 @@ const QUEUE: usize = 1024;
 pub enum MemberUpdate {
     /// One object changed, or is part of a running list.
     Object(Box<Observed>),
+    /// One object was deleted, and the version of its deletion; 0 where that is not known.
+    Gone(Box<Observed>, u64),
     /// An object is there, but can't be read. What was known of it stays.
     Unreadable {
         /// Its kind.
@@ -58,7 +61,7 @@ impl MemberUpdate {
     /// Tells it to `world`, and says whom that concerns.
     pub fn tell(self, world: &mut World, cluster: &ClusterId) -> Vec<Dirty> {
         match self {
-            Self::Object(object) => vec![object.tell(world, cluster)],
+            Self::Object(object) | Self::Gone(object, _) => vec![object.tell(world, cluster)],
             Self::Unreadable { kind, namespace, name, .. } => {
                 // A Namespace is filed under its own name, as everything else under its namespace's.
                 let namespace = if kind == Kind::Namespaces { &name } else { &namespace };
@@ -106,6 +109,13 @@ impl MemberWatch {
         let update = self.updates.recv().await;
         self.taken(update.as_ref());
         update
+    }
+
+    /// The next update, for those who wait for several members.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<MemberUpdate>> {
+        let update = std::task::ready!(self.updates.poll_recv(context));
+        self.taken(update.as_ref());
+        Poll::Ready(update)
     }
 
     /// The next update, where one waits already.
@@ -193,7 +203,8 @@ impl Subject for OfMember {
     }
 
     fn absent(&self, json: &str) -> Option<MemberUpdate> {
-        member::absent(self.kind, json).map(|object| MemberUpdate::Object(Box::new(object)))
+        let object = Box::new(member::absent(self.kind, json)?);
+        Some(MemberUpdate::Gone(object, super::decode::version(json)))
     }
 
     fn begin(&self) -> MemberUpdate {

@@ -1,0 +1,83 @@
+//! Plans → writes to one member: in order, each only if the object is still the one that it is meant for.
+//!
+//! ```text
+//!  Job (one service, one member) ─► outbox: when ─► attempt: request by request ─► Done
+//!                                      ▲                                             │
+//!                                      └── gate of the service, pause of the member ◄┘
+//! ```
+//!
+//! Each member has an outbox of its own, so what is slow, refused or lost there delays nobody else (R95). Nothing is
+//! read in order to write: what is there is known from the watches, and answers are told like what a watch says.
+
+mod attempt;
+mod emptiness;
+mod events;
+mod outbox;
+mod place;
+mod replace;
+mod request;
+mod trouble;
+
+use crate::model::{Label, ServiceKey};
+use crate::reconcile::observed::Refusable;
+use crate::reconcile::plan::{Change, Event};
+use crate::source::member::Observed;
+
+pub(super) use attempt::Applier;
+pub(super) use outbox::Outbox;
+pub(super) use trouble::Trouble;
+
+/// What a job is about: jobs of one target never run side by side.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Target {
+    /// A service.
+    Service(ServiceKey),
+    /// A namespace that we made.
+    Namespace(Label),
+}
+
+impl Target {
+    /// The namespace that it is in.
+    pub(super) fn namespace(&self) -> &Label {
+        match self {
+            Self::Service(key) => &key.namespace,
+            Self::Namespace(name) => name,
+        }
+    }
+}
+
+/// What is to be written to one member for one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Job {
+    /// For whom.
+    pub(super) target: Target,
+    /// The writes, in their order.
+    pub(super) changes: Vec<Change>,
+    /// What people are told once they are done, with the uid of the object that each is about, where it is known.
+    pub(super) events: Vec<(Event, Option<Box<str>>)>,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// For whom.
+    pub(super) target: Target,
+    /// Objects as they are after the writes, or their absence, each with its version.
+    pub(super) seen: Vec<(Observed, u64)>,
+    /// What went wrong. What was to follow was not tried.
+    pub(super) trouble: Option<Trouble>,
+    /// Whether anything was written.
+    pub(super) wrote: bool,
+}
+
+/// A field that an API server refused, with its value.
+pub(super) type RefusedField = (Refusable, Box<str>);
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Service(key) => write!(f, "{key}"),
+            Self::Namespace(name) => write!(f, "namespace {name}"),
+        }
+    }
+}

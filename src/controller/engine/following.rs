@@ -1,0 +1,113 @@
+//! One member, as the loop follows it and writes to it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tokio::task::JoinSet;
+
+use super::echo::Echoes;
+use crate::controller::apply::{Outbox, Target};
+use crate::controller::members::{Member, Origin};
+use crate::controller::settings::WriteLimits;
+use crate::model::ClusterId;
+use crate::reconcile::objects::Time;
+use crate::reconcile::observed::Reach;
+use crate::source::kube::{MemberUpdate, MemberWatch, ReachClock};
+
+/// How many updates of a member are taken in a turn: then the others have theirs.
+const TURN: usize = 128;
+
+/// A member.
+#[derive(Debug)]
+pub(super) struct Following {
+    pub(super) origin: Origin,
+    /// The way to it and its watches, where it has any.
+    pub(super) live: Option<Live>,
+    /// Why its registration can't be used.
+    pub(super) unusable: Option<String>,
+    pub(super) clock: ReachClock,
+    pub(super) outbox: Outbox,
+    pub(super) echoes: Echoes,
+    /// Jobs under way. Dropped, they end.
+    pub(super) tasks: JoinSet<()>,
+    /// Counts the ways to it: what came of a job by a former one is not told.
+    pub(super) serial: u64,
+    /// Targets whose last job failed.
+    pub(super) failing: HashSet<Target>,
+    pub(super) last_error: Option<String>,
+    /// Since when it has been cleared, because it was taken out of the set.
+    pub(super) leaving: Option<Instant>,
+}
+
+/// A member that can be spoken to.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) member: Member,
+    pub(super) watch: MemberWatch,
+    /// The version of the Multi-Cluster Services API to write there.
+    pub(super) version: Option<&'static str>,
+}
+
+impl Following {
+    pub(super) fn new(origin: Origin, limits: WriteLimits, now: Time) -> Self {
+        Self {
+            origin,
+            live: None,
+            unusable: None,
+            clock: ReachClock::new(now),
+            outbox: Outbox::new(limits, Instant::now()),
+            echoes: Echoes::default(),
+            tasks: JoinSet::new(),
+            serial: 0,
+            failing: HashSet::new(),
+            last_error: None,
+            leaving: None,
+        }
+    }
+
+    /// Begins anew, by this way or by none. `before` is how far its objects are known from before.
+    pub(super) fn restart(&mut self, member: Option<Member>, before: Option<Reach>, limits: WriteLimits, now: Time) {
+        self.tasks = JoinSet::new();
+        self.serial += 1;
+        self.outbox = Outbox::new(limits, Instant::now());
+        self.echoes = Echoes::default();
+        self.clock = match before {
+            Some(Reach::Live) => ReachClock::heard(now),
+            Some(Reach::Unreachable { since }) => ReachClock::away(since),
+            Some(Reach::Unheard { since }) => ReachClock::new(since),
+            None => ReachClock::new(now),
+        };
+        self.live = member.map(|member| {
+            let watch = MemberWatch::start(&member.connection);
+            Live { member, watch, version: None }
+        });
+    }
+
+    /// How far it is known now; `None` where its registration can't be used.
+    pub(super) fn reach(&mut self, now: Time) -> Option<Reach> {
+        let live = self.live.as_ref()?;
+        Some(self.clock.read(live.watch.health(), now))
+    }
+}
+
+/// The updates of all members, a few of each: ready as soon as there is one.
+pub(super) fn poll_updates(
+    members: &mut BTreeMap<ClusterId, Following>,
+    context: &mut Context<'_>,
+) -> Poll<Vec<(ClusterId, Vec<MemberUpdate>)>> {
+    let mut all = Vec::new();
+    for (id, following) in members {
+        let Some(live) = &mut following.live else { continue };
+        let mut updates = Vec::new();
+        while updates.len() < TURN
+            && let Poll::Ready(Some(update)) = live.watch.poll_next(context)
+        {
+            updates.push(update);
+        }
+        if !updates.is_empty() {
+            all.push((id.clone(), updates));
+        }
+    }
+    if all.is_empty() { Poll::Pending } else { Poll::Ready(all) }
+}

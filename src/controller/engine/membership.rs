@@ -1,0 +1,202 @@
+//! Members that come, go, fall silent and return.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use super::{Engine, Following, now};
+use crate::controller::apply::Target;
+use crate::controller::members::MemberChange;
+use crate::controller::status::ClusterView;
+use crate::model::ClusterId;
+use crate::reconcile::objects::Time;
+use crate::reconcile::observed::Reach;
+use crate::reconcile::plan_namespace;
+use crate::reconcile::settings::CreateNamespaces;
+
+/// How long a member that was taken out of the set is cleared.
+const CLEARING: Duration = Duration::from_secs(120);
+
+impl Engine {
+    /// Takes in what changed in the set of members.
+    pub(super) fn member_changed(&mut self, change: MemberChange) {
+        match change {
+            MemberChange::Present(member) => {
+                let (id, now) = (member.id.clone(), now());
+                self.status.lock().ids.insert(member.origin.clone(), id.clone());
+                let before = self.world.members().get(&id).map(|member| member.reach);
+                let limits = self.writes;
+                let following = self
+                    .members
+                    .entry(id.clone())
+                    .or_insert_with(|| Following::new(member.origin.clone(), limits, now));
+                following.origin = member.origin.clone();
+                (following.unusable, following.leaving) = (None, None);
+                following.restart(Some(member), before, limits, now);
+                if before.is_none() {
+                    let dirty = self.world.set_reach(&id, Reach::Unheard { since: now });
+                    self.mark(dirty);
+                }
+                let dirty = self.world.set_leaving(&id, false);
+                self.mark(dirty);
+                // What its outbox held is planned again.
+                self.mark(crate::reconcile::Dirty::All);
+            }
+            MemberChange::Unusable { id, origin, refusal } => {
+                let (now, limits) = (now(), self.writes);
+                let before = self.world.members().get(&id).map(|member| member.reach);
+                let following =
+                    self.members.entry(id.clone()).or_insert_with(|| Following::new(origin.clone(), limits, now));
+                following.origin = origin;
+                following.unusable = Some(refusal.to_string());
+                if following.live.is_some() {
+                    following.restart(None, before, limits, now);
+                }
+                let reach = match before {
+                    Some(Reach::Live) => Reach::Unreachable { since: now },
+                    Some(before) => before,
+                    None => Reach::Unheard { since: now },
+                };
+                let dirty = self.world.set_reach(&id, reach);
+                self.mark(dirty);
+            }
+            MemberChange::Left(id) => self.left(&id),
+            MemberChange::Refused { origin, refusal } => {
+                let refused = &mut self.status.lock().refused;
+                match refusal {
+                    Some(refusal) => refused.insert(origin, refusal.to_string()),
+                    None => refused.remove(&origin),
+                };
+            }
+            MemberChange::Complete(complete) => {
+                self.status.lock().complete = complete;
+                let dirty = self.world.set_members_listed(complete);
+                self.mark(dirty);
+            }
+        }
+    }
+
+    /// A member was taken out of the set: what is ours in it goes first, if it can be reached (R83).
+    fn left(&mut self, id: &ClusterId) {
+        let live = self.world.members().get(id).is_some_and(|member| member.reach == Reach::Live);
+        let Some(following) = self.members.get_mut(id) else { return };
+        if live && following.live.is_some() {
+            following.leaving = Some(Instant::now());
+            let dirty = self.world.set_leaving(id, true);
+            self.mark(dirty);
+            info!(cluster = %id, "clearing what is ours in it");
+        } else {
+            self.forget(id, "it can't be reached");
+        }
+    }
+
+    /// Nothing more is known of a member, and nothing is written to it. `why` it could not be cleared, if so.
+    fn forget(&mut self, id: &ClusterId, why: &str) {
+        if why.is_empty() {
+            info!(cluster = %id, "cleared: nothing of ours is left in it");
+        } else {
+            warn!(
+                cluster = %id,
+                "what is ours in it could not be cleared: {why}; run `namesake leave` with a context of that cluster"
+            );
+        }
+        self.members.remove(id);
+        self.status.lock().ids.retain(|_, of| of != id);
+        let dirty = self.world.remove_member(id);
+        self.mark(dirty);
+    }
+
+    /// Looks at every member's clock.
+    pub(super) fn look_at_members(&mut self, now: Time) {
+        let mut changed = Vec::new();
+        for (id, following) in &mut self.members {
+            let Some(reach) = following.reach(now) else { continue };
+            let before = self.world.members().get(id).map(|member| member.reach);
+            if before == Some(reach) {
+                continue;
+            }
+            match reach {
+                Reach::Live if matches!(before, Some(Reach::Unreachable { .. })) => {
+                    info!(cluster = %id, "reachable again");
+                    following.outbox.reached();
+                }
+                Reach::Live => info!(cluster = %id, "everything is listed"),
+                Reach::Unreachable { .. } => warn!(cluster = %id, "can't be reached"),
+                Reach::Unheard { .. } => {}
+            }
+            changed.push((id.clone(), reach));
+        }
+        for (id, reach) in changed {
+            let dirty = self.world.set_reach(&id, reach);
+            self.mark(dirty);
+        }
+        self.look_at_leavers();
+        self.look_at_namespaces();
+    }
+
+    fn look_at_leavers(&mut self) {
+        let planned = self.dirty.is_empty() && self.settled;
+        let leavers: Vec<_> =
+            self.members.iter().filter_map(|(id, it)| Some((id.clone(), it.leaving?, it.outbox.len()))).collect();
+        for (id, since, left) in leavers {
+            let live = self.world.members().get(&id).is_some_and(|member| member.reach == Reach::Live);
+            if left == 0 && live && planned {
+                self.forget(&id, "");
+            } else if !live {
+                self.forget(&id, "it can't be reached any more");
+            } else if since.elapsed() >= CLEARING {
+                let error = self.members.get(&id).and_then(|it| it.last_error.clone());
+                self.forget(&id, &error.unwrap_or_else(|| "it took too long".to_owned()));
+            }
+        }
+    }
+
+    /// Namespaces that were made for imports and are not needed any more (R4).
+    fn look_at_namespaces(&mut self) {
+        if self.settings.create_namespaces != CreateNamespaces::CreateAndRemove || !self.settled {
+            return;
+        }
+        let ours = self.world.members().values().flat_map(|member| {
+            member.namespaces().filter(|name| member.namespace(name).is_some_and(|found| found.meta.is_ours()))
+        });
+        let names: BTreeSet<_> = ours.cloned().collect();
+        for name in names {
+            let target = Target::Namespace(name.clone());
+            let plan = plan_namespace(&self.world, &name, &self.settings);
+            let mut jobs = self.jobs(target.clone(), plan);
+            for (cluster, following) in &mut self.members {
+                if !following.outbox.is_running(&target) {
+                    following.outbox.put(target.clone(), jobs.remove(cluster));
+                }
+            }
+        }
+    }
+
+    /// Writes down what probes, scrapes and people look at.
+    pub(super) fn tell_status(&mut self) {
+        let (world, planning, totals) = (&self.world, self.dirty.len(), self.tally.totals());
+        let mut view = self.status.lock();
+        view.planning = planning;
+        view.totals.clone_from(totals);
+        view.clusters = self
+            .members
+            .iter()
+            .map(|(id, it)| {
+                let reach = world.members().get(id).map_or(Reach::Unheard { since: now() }, |member| member.reach);
+                let view = ClusterView {
+                    origin: it.origin.to_string(),
+                    unusable: it.unusable.clone(),
+                    leaving: it.leaving.is_some(),
+                    reach,
+                    health: it.live.as_ref().map(|live| live.watch.health().clone()),
+                    version: it.live.as_ref().and_then(|live| live.version),
+                    waiting: it.outbox.len(),
+                    failing: it.failing.len(),
+                    last_error: it.last_error.clone(),
+                };
+                (id.clone(), view)
+            })
+            .collect();
+    }
+}

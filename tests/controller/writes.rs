@@ -1,0 +1,77 @@
+//! Nothing is written when nothing has changed, counted from the API servers' audit logs (R73, R85).
+
+use std::time::Duration;
+
+use testbed::{Audit, AuditEntry, Cluster};
+
+use crate::beds::{calm, rough};
+use crate::clusterset::objects::{exported, web};
+use crate::clusterset::running::stays;
+use crate::clusterset::{ACCOUNT, Clusterset, Controller, Story};
+
+/// What the controller has written to a cluster since `earlier`. What is only tried (`dryRun`) is not written.
+pub fn written(cluster: &Cluster, earlier: &Audit, namespace: Option<&str>) -> Vec<AuditEntry> {
+    let audit = cluster.audit().unwrap().since(earlier).service_account(ACCOUNT.0, ACCOUNT.1).writes();
+    let kept = audit.only(|entry| {
+        let reviews = entry.resource.starts_with("selfsubject");
+        !reviews && !entry.uri.contains("dryRun") && namespace.is_none_or(|namespace| entry.namespace == namespace)
+    });
+    kept.entries
+}
+
+async fn nothing_is_written(set: &Clusterset, earlier: &[Audit], namespace: Option<&str>, time: Duration) {
+    stays("nothing is written", time, async || {
+        for (cluster, earlier) in set.clusters.iter().zip(earlier) {
+            let written = written(cluster, earlier, namespace);
+            if !written.is_empty() {
+                return Err(format!("{}: {written:#?}", cluster.name()));
+            }
+        }
+        Ok(())
+    })
+    .await;
+}
+
+fn audits(set: &Clusterset) -> Vec<Audit> {
+    set.clusters.iter().map(|cluster| cluster.audit().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r73_w25_nothing_is_written_while_nothing_changes() {
+    let set = &calm().await.set;
+    let story = Story::new(set, "idle").await;
+    let [a, b, _] = &story.places[..] else { panic!() };
+    a.apply(&exported("web", &["10.1.0.1"])).await;
+    b.apply(&exported("web", &["10.2.0.1"])).await;
+    story.until_addresses("web", &["10.1.0.1", "10.2.0.1"]).await;
+    for place in [a, b] {
+        place.until_export_says("web", "Ready", "True/Exported").await;
+    }
+    // Not even by what does not matter: a label of the Service, another Service beside it.
+    stays("the last writes end", Duration::from_millis(500), async || Ok(())).await;
+    let before = audits(set);
+    a.apply(&(web("web").replace("name: web", "name: web, labels: {team: red}") + &web("other"))).await;
+    nothing_is_written(set, &before, Some(&story.namespace), Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r85_without_the_controller_all_stays_and_its_return_writes_nothing() {
+    let set = rough().await;
+    let story = Story::new(&set, "hubless").await;
+    let mut controller = Controller::start(&set.bed, set.as_members()).await;
+    story.at(0).apply(&exported("web", &["10.1.0.1"])).await;
+    story.at(1).apply(&exported("web", &["10.2.0.1"])).await;
+    story.until_addresses("web", &["10.1.0.1", "10.2.0.1"]).await;
+    for place in &story.places[..2] {
+        place.until_export_says("web", "Ready", "True/Exported").await;
+    }
+    stays("the last writes end", Duration::from_millis(500), async || Ok(())).await;
+    let before = audits(&set);
+    controller.kill_and_restart();
+    controller.wait_ready().await;
+    nothing_is_written(&set, &before, None, Duration::from_secs(8)).await;
+    // It is alive all the same.
+    story.at(0).apply(&exported("web", &["10.1.0.9"])).await;
+    story.until_addresses("web", &["10.1.0.9", "10.2.0.1"]).await;
+    story.remove().await;
+}

@@ -98,13 +98,13 @@ async fn mcs_r84_a_short_outage_writes_nothing_to_anybody() {
     story.at(0).apply(&exported("web", &["10.1.0.1"])).await;
     story.until_imported([0, 1, 2], "web").await;
     story.at(0).until_export_says("web", "Ready", "True/Exported").await;
-    let before = settled(&set, None).await;
+    let before = settled(&set, Some(&story.namespace)).await;
     networks[0].cut();
     tokio::time::sleep(Duration::from_millis(500)).await;
     networks[0].heal();
     stays("nobody is written to", TTL + Duration::from_secs(1), async || {
         for (cluster, before) in set.clusters.iter().zip(&before) {
-            let writes = written(cluster, before, None);
+            let writes = written(cluster, before, Some(&story.namespace));
             if !writes.is_empty() {
                 return Err(format!("{}: {writes:#?}", cluster.name()));
             }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::members::is_id;
-use super::{Key, Machine, Settings, policy};
+use super::{Key, LiveClusters, Machine, Preview, Settings, policy};
 use crate::config::check::{Checker, Ports};
 use crate::config::error::{ConfigError, Problem};
 use crate::config::parse::{self, Refusal};
@@ -12,6 +12,9 @@ use crate::config::{Admin, Raw};
 use crate::controller::members::MemberSettings;
 use crate::controller::{ControllerSettings, LeaseSettings, SourceLeases, WriteLimits};
 use crate::reconcile::settings::Shard;
+
+/// What names a cluster.
+const CLUSTERS: [Key; 5] = [Key::Kubeconfig, Key::Hub, Key::Member, Key::MemberFolder, Key::Inventory];
 
 /// The ports that remedies name.
 const PORTS: Ports = Ports { admin: 8081, health: 8080, ready: 8181, metrics: 9153 };
@@ -26,6 +29,29 @@ impl Settings {
         let mut check = Checker::new(raw, machine);
         let settings = check.settings();
         check.end(settings)
+    }
+}
+
+impl Preview {
+    /// Checks what was typed for a command that only looks: the policies and, where any cluster is named, the clusters.
+    ///
+    /// # Errors
+    ///
+    /// Every problem that was found.
+    pub fn check(raw: &Raw<Key>, machine: &Machine) -> Result<Self, ConfigError> {
+        let mut check = Checker::new(raw, machine);
+        let policy = check.policy();
+        let named = CLUSTERS.iter().any(|key| raw.get(*key).is_some());
+        let clusters = named.then(|| {
+            let hub = check.hub();
+            let namespace = check.namespace();
+            let members = check.members(hub.is_some(), &namespace);
+            check.somebody(&members);
+            // Nothing is looked for in it otherwise.
+            let hub = hub.filter(|_| !members.inventories.is_empty());
+            LiveClusters { hub, members }
+        });
+        check.end(Self { policy, clusters })
     }
 }
 

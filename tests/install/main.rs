@@ -9,4 +9,5 @@ mod product;
 mod admission;
 mod manifests;
 mod rig;
+mod roles;
 mod samples;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testbed::{Bed, Cluster, binaries, merge_kubeconfigs};
 
-use crate::product::{PATIENCE, binary, root};
+use crate::product::{Namesake, PATIENCE, binary, root};
 
 pub fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -127,4 +127,27 @@ pub fn arguments(deployment: &Value, admin: SocketAddr) -> Vec<String> {
     assert_eq!(containers.len(), 1);
     let args = list(&containers[0]["args"]).iter().map(text);
     args.map(|arg| if arg == "--admin=:8081" { format!("--admin={admin}") } else { arg.to_owned() }).collect()
+}
+
+/// The controller of the hub's Deployment. No pods run in a bed: it is a process with the token of the Deployment's
+/// ServiceAccount and the Deployment's own arguments, told by flags what a pod knows by itself.
+pub async fn controller(bed: &Bed, hub: &Cluster, folder: &str, more: &[&str]) -> Namesake {
+    let deployment = object(&yaml(&kustomized(&root().join("deploy/kustomize").join(folder))), "Deployment");
+    let account = text(&deployment["spec"]["template"]["spec"]["serviceAccountName"]);
+    let kubeconfig = hub.kubeconfig_for_service_account("namesake", account).await.unwrap();
+    let admin = SocketAddr::from(([127, 0, 0, 1], bed.port().unwrap()));
+    let process = bed
+        .process(&format!("controller-{}", admin.port()), binary())
+        .args(arguments(&deployment, admin))
+        .args(["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", "namesake"])
+        .args(more)
+        .spawn()
+        .unwrap();
+    Namesake { dns: admin, admin, process }
+}
+
+/// Applies the hub's manifests, as the README does.
+pub fn apply_hub(hub: &Cluster, folder: &str) {
+    let path = root().join("deploy/kustomize").join(folder);
+    hub.kubectl(&["apply", "-k", path.to_str().unwrap()]).unwrap();
 }

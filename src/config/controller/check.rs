@@ -10,7 +10,7 @@ use crate::config::error::{ConfigError, Problem};
 use crate::config::parse::{self, Refusal};
 use crate::config::{Admin, Raw};
 use crate::controller::members::MemberSettings;
-use crate::controller::{ControllerSettings, LeaseSettings, WriteLimits};
+use crate::controller::{ControllerSettings, LeaseSettings, SourceLeases, WriteLimits};
 use crate::reconcile::settings::Shard;
 
 /// What names a cluster.
@@ -65,7 +65,10 @@ impl Checker<'_, Key, Machine> {
         let mut policy = self.policy();
         policy.shard = self.one(Key::Shard, shard).unwrap_or_default();
         policy.write_only_to = self.maybe(Key::WriteOnlyTo, |text| is_id(text, &rules).map(Some));
-        let lease = self.lease(hub.is_some(), namespace);
+        let lease = self.lease(hub.is_some(), namespace.clone());
+        // Of several shards one is enough.
+        let source_leases = (self.switch(Key::SourceLeases) && policy.shard.index == 0)
+            .then_some(SourceLeases { namespace, duration: policy.unreachable.ttl });
         let writes = WriteLimits {
             per_second: self.number(Key::WritesPerSecond, 1, 100_000, "requests") as u32,
             concurrent: self.number(Key::ConcurrentWrites, 1, 1000, "services") as usize,
@@ -79,7 +82,7 @@ impl Checker<'_, Key, Machine> {
             );
         }
         Settings {
-            controller: ControllerSettings { hub, members, policy, lease, writes },
+            controller: ControllerSettings { hub, members, policy, lease, source_leases, writes },
             admin: self.routes(),
             log: self.log(Key::LogFormat, Key::LogLevel, None),
             warnings,

@@ -20,6 +20,8 @@ mod kill;
 mod loyalty;
 mod namespaces;
 mod outage;
+mod replicas;
 mod retype;
+mod sources;
 mod told;
 mod writes;

@@ -9,7 +9,9 @@
 #[path = "../clusterset/mod.rs"]
 mod clusterset;
 
+mod bad_members;
 mod beds;
+mod care;
 mod comings;
 mod dns;
 mod example;
@@ -21,5 +23,8 @@ mod loyalty;
 mod namespaces;
 mod outage;
 mod retype;
+mod shapes;
+mod soak;
 mod told;
+mod versions;
 mod writes;

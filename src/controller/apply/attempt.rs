@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use tokio::sync::watch;
-use tracing::debug;
+use tracing::{debug, info};
 
 use super::place::Place;
 use super::{Done, Job, Trouble, events, replace, request};
@@ -80,8 +80,21 @@ impl Attempt<'_> {
                 self.check_absent(&change.action, &place).await?;
             }
             let action = self.with_owners(&change.action)?;
-            debug!(cluster = %self.by.cluster, "{place}: {}", change.reason);
             self.one(&action, &place).await?;
+            let cluster = &self.by.cluster;
+            match &action {
+                Action::ApplyImport(object) if object.existing.is_none() => {
+                    info!(%cluster, "{} is imported: {}", job.target, change.reason);
+                }
+                Action::DeleteImport(..) => info!(%cluster, "{} is imported no more: {}", job.target, change.reason),
+                Action::CreateNamespace(_) | Action::CreateExport(_) => {
+                    info!(%cluster, "made {place}: {}", change.reason);
+                }
+                Action::DeleteNamespace(..) | Action::DeleteExport(..) => {
+                    info!(%cluster, "deleted {place}: {}", change.reason);
+                }
+                _ => debug!(%cluster, "{place}: {}", change.reason),
+            }
         }
         Ok(())
     }

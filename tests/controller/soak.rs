@@ -56,6 +56,38 @@ async fn change(place: &Place, name: &str, random: &mut fastrand::Rng) {
 
 /// Every import has what its exporters have, in every cluster alike.
 async fn agrees(story: &Story, names: &[&str]) -> Result<(), String> {
+    differs(story, names).await?;
+    Ok(())
+}
+
+/// The last writes of anybody to what concerns a service, in each cluster.
+fn history(story: &Story, name: &str) -> String {
+    let mut lines = Vec::new();
+    for place in &story.places[..3] {
+        let derived = place.derived_name(name);
+        let audit = place.cluster.audit().unwrap().writes();
+        let audit = audit.only(|e| {
+            e.namespace == place.namespace
+                && (e.name == name || e.name == format!("{name}-1") || e.name.starts_with(&derived))
+        });
+        for e in audit.entries.iter().rev().take(16).rev() {
+            let user = e.user.rsplit(':').next().unwrap_or_default();
+            lines.push(format!(
+                "{} {} {user} {} {} {} {} {}",
+                place.id(),
+                &e.received[11..],
+                e.verb,
+                e.resource,
+                e.name,
+                e.subresource,
+                e.code
+            ));
+        }
+    }
+    lines.join("\n")
+}
+
+async fn differs(story: &Story, names: &[&str]) -> Result<(), String> {
     let places = &story.places[..3];
     for name in names {
         let mut exporters = Vec::new();
@@ -70,7 +102,24 @@ async fn agrees(story: &Story, names: &[&str]) -> Result<(), String> {
             let mut found = place.exporters(name).await;
             found.sort();
             if found != exporters {
-                return Err(format!("{} {name}: {found:?} instead of {exporters:?}", place.id()));
+                let mut all = String::new();
+                for place in places {
+                    let export = place.get("serviceexports", name).await.unwrap_or_default();
+                    let service = place.get("services", name).await.unwrap_or_default();
+                    all += &format!(
+                        "\n{}: {} {} {} spec {}",
+                        place.id(),
+                        export["metadata"]["uid"],
+                        export["metadata"]["creationTimestamp"],
+                        export["status"],
+                        service["spec"]
+                    );
+                }
+                return Err(format!(
+                    "{} {name}: {found:?} instead of {exporters:?}\n{all}\n{}",
+                    place.id(),
+                    history(story, name)
+                ));
             }
             let what = |import: &Option<serde_json::Value>| {
                 import.as_ref().map(|i| (i["spec"]["type"].clone(), i["spec"]["ports"].clone()))

@@ -1,5 +1,7 @@
 //! Members with other releases of the CRDs, and one that has none yet.
 
+use std::time::Duration;
+
 use testbed::Bed;
 
 use crate::clusterset::objects::exported;
@@ -32,6 +34,8 @@ async fn mcs_w32_w60_members_with_old_crds_and_one_that_gets_them_late() {
     for place in [older, &oldest] {
         assert!(place.import("web").await.unwrap()["status"]["endpointSliceObjects"].is_null());
     }
+    // A cluster is upgraded while it is a member. What it can hold is asked once a minute.
+    older.cluster.install_crds("v0.5.2").await.unwrap();
     until("the one without CRDs is named", PATIENCE, async || {
         let (_, ready) = controller.get("/ready?verbose").await;
         if ready.contains("none") { Ok(()) } else { Err(ready) }
@@ -40,9 +44,7 @@ async fn mcs_w32_w60_members_with_old_crds_and_one_that_gets_them_late() {
     none.cluster.install_crds("v0.5.2").await.unwrap();
     none.until_ready("web").await;
     none.until_addresses("web", &["10.1.0.1", "10.3.0.1"]).await;
-    // A cluster is upgraded while it is a member: the new field appears.
-    older.cluster.install_crds("v0.5.2").await.unwrap();
-    until("the new field is written", PATIENCE * 2, async || {
+    until("the new field is written", Duration::from_secs(75), async || {
         let import = older.import("web").await.unwrap_or_default();
         if import["status"]["endpointSliceObjects"] == "Present" { Ok(()) } else { Err(import["status"].to_string()) }
     })

@@ -122,6 +122,11 @@ impl Outbox {
         self.running.contains_key(target)
     }
 
+    /// Whether any job is under way.
+    pub(in crate::controller) fn is_busy(&self) -> bool {
+        !self.running.is_empty()
+    }
+
     /// Whether something is to be written for `target`, or is under way.
     pub(in crate::controller) fn holds(&self, target: &Target) -> bool {
         self.waiting.contains_key(target) || self.is_running(target)

@@ -106,12 +106,14 @@ fn mcs_r95_a_member_that_does_not_answer_has_a_pause_as_a_whole() {
     assert_eq!(out(&mut outbox, now + ms(370)), [""; 0]);
     let wake = outbox.wake(now).unwrap();
     assert!((ms(375)..=ms(500)).contains(&(wake - now)));
-    assert_eq!(out(&mut outbox, wake).len(), 2);
+    assert!(out(&mut outbox, wake).contains(&"shop/b".to_owned()));
     outbox.done(&target("b"), Some(&Trouble::Busy(String::new(), Some(ms(9000)))), false, wake);
     put(&mut outbox, "c");
     assert_eq!(outbox.wake(wake), Some(wake + ms(9000)), "as long as the API server asks for");
+    put(&mut outbox, "b");
     outbox.reached();
-    assert_eq!(out(&mut outbox, wake), ["shop/c"], "it answers again");
+    let now = out(&mut outbox, wake);
+    assert!(now.contains(&"shop/b".to_owned()) && now.contains(&"shop/c".to_owned()), "it answers again: {now:?}");
 }
 
 #[test]

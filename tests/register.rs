@@ -1,5 +1,6 @@
-//! The register: which test stands for which row of `dns.md` and which case of `cases.md`. A row or case that no test
-//! is named after fails here, unless it is listed with the reason why there is none.
+//! The register: which test stands for which row of `dns.md`, which rule of `controller.md` and which case of
+//! `cases.md`. A row, rule or case that no test is named after fails here, unless it is listed with the reason why there
+//! is none; and a reason that a test has made wrong fails as well.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,28 +8,38 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Chapters of `cases.md` that concern the DNS half, and how many cases each has.
-const CHAPTERS: [(&str, u32); 10] = [
+/// Chapters of `cases.md`, and how many cases each has.
+const CHAPTERS: [(&str, u32); 14] = [
     ("dns", 10), // 1
     ("neg", 7),  // 2
     ("srv", 6),  // 3
     ("hdl", 6),  // 4
     ("upd", 9),  // 5
     ("wch", 10), // 6
+    ("cnf", 6),  // 7
+    ("del", 5),  // 8
+    ("clu", 10), // 9
     ("scl", 6),  // 10
+    ("sec", 4),  // 11
     ("cfg", 6),  // 12
     ("prt", 10), // 13
     ("rsv", 5),  // 14
 ];
 
 /// Cases without a test, and why.
-const NO_CASE: [(&str, &str); 2] = [
+const NO_CASE: [(&str, &str); 4] = [
     (
         "cfg_01",
         "later work: there is no Corefile and no reload of settings yet; a folder's broken edit is in source_folder",
     ),
     ("cfg_05", "later work: there is no Corefile yet"),
+    ("clu_07", EXPECTED),
+    ("del_01", EXPECTED),
 ];
+
+/// Tests against real clusters that are being written (tests/controller and others). Each entry with this reason goes
+/// when its test is there.
+const EXPECTED: &str = "expected from the tests against real clusters";
 
 /// Sections of `dns.md` 1.1 to 1.11 and 2.6 that must be shown, and how many rows each has.
 const SECTIONS: [(char, u32); 12] = [
@@ -52,30 +63,93 @@ const NO_ROW: [(&str, &str); 2] = [
     ("l16", "later work: there is no reload of settings yet"),
 ];
 
-/// The names of all tests, with the cases and rows that stand in them.
-fn named() -> (BTreeSet<String>, BTreeSet<String>) {
-    let (mut cases, mut rows) = (BTreeSet::new(), BTreeSet::new());
+/// Rules R1 to R98 and corrections D1 to D26 of `controller.md`, chapter 2.
+const RULES: [(char, u32); 2] = [('r', 98), ('d', 26)];
+
+/// Rules and corrections without a test, and why.
+const NO_RULE: [(&str, &str); 7] = [
+    ("r87", EXPECTED),
+    ("r88", EXPECTED),
+    ("r96", EXPECTED),
+    ("r98", EXPECTED),
+    ("d17", "says who makes EndpointSlices in Kubernetes; what we read of them and write is in D3, D18 and R61"),
+    ("d25", "says which release has which CoreDNS; the CoreDNS that is built for tests is newer than both"),
+    ("d26", EXPECTED),
+];
+
+/// Scenarios of the official conformance suite that need the API alone (`controller.md` 5.2): a test of a scenario
+/// begins with its number, as `c09_…`.
+const SCENARIOS: [u32; 17] = [1, 9, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
+
+/// Scenarios without a test, and why.
+const NO_SCENARIO: [(&str, &str); 17] = [
+    ("c01", EXPECTED),
+    ("c09", EXPECTED),
+    ("c13", EXPECTED),
+    ("c14", EXPECTED),
+    ("c15", EXPECTED),
+    ("c16", EXPECTED),
+    ("c17", EXPECTED),
+    ("c18", EXPECTED),
+    ("c19", EXPECTED),
+    ("c20", EXPECTED),
+    ("c21", EXPECTED),
+    ("c22", EXPECTED),
+    ("c23", EXPECTED),
+    ("c24", EXPECTED),
+    ("c25", EXPECTED),
+    ("c26", EXPECTED),
+    ("c27", EXPECTED),
+];
+
+/// What stands in the names of all tests.
+#[derive(Default)]
+struct Named {
+    cases: BTreeSet<String>,
+    /// Rows of `dns.md`.
+    rows: BTreeSet<String>,
+    /// Rules and corrections of `controller.md`.
+    rules: BTreeSet<String>,
+    scenarios: BTreeSet<String>,
+}
+
+fn named() -> Named {
+    let mut named = Named::default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["src", "tests"].into_iter().flat_map(|folder| tests_below(&root.join(folder))) {
+        named.add(&name);
+    }
+    named
+}
+
+impl Named {
+    fn add(&mut self, name: &str) {
         let words: Vec<&str> = name.split('_').collect();
         for pair in words.windows(2) {
             let numbered = pair[1].len() == 2 && pair[1].bytes().all(|b| b.is_ascii_digit());
             if numbered && CHAPTERS.iter().any(|(chapter, _)| *chapter == pair[0]) {
-                cases.insert(pair.join("_"));
+                self.cases.insert(pair.join("_"));
             }
         }
-        // Rows stand behind `dns`: `dns_l7_l17_…`, also with `dns` again between them.
-        let mut behind = false;
-        for word in words {
+        let is_row = |word: &str| {
             let (letter, number) = word.split_at(usize::from(!word.is_empty()));
-            let row = letter.bytes().all(|b| b.is_ascii_lowercase()) && number.parse::<u32>().is_ok();
-            behind = word == "dns" || behind && row;
-            if behind && row {
-                rows.insert(word.to_owned());
+            letter.bytes().all(|b| b.is_ascii_lowercase()) && number.parse::<u32>().is_ok()
+        };
+        // Rows stand behind `dns`, rules behind `mcs`: `dns_l7_l17_…`, also with the word again between them.
+        for (word, found) in [("dns", &mut self.rows), ("mcs", &mut self.rules)] {
+            let mut behind = false;
+            for this in &words {
+                behind = *this == word || behind && is_row(this);
+                if behind && is_row(this) {
+                    found.insert((*this).to_owned());
+                }
             }
+        }
+        let first = words[0];
+        if first.len() == 3 && first.starts_with('c') && is_row(first) {
+            self.scenarios.insert(first.to_owned());
         }
     }
-    (cases, rows)
 }
 
 /// The names of the functions that are tests, in every file below a folder.
@@ -115,7 +189,7 @@ fn compare(wanted: impl Iterator<Item = String>, named: &BTreeSet<String>, excus
 
 #[test]
 fn every_case_has_a_test_or_a_reason() {
-    let (cases, _) = named();
+    let Named { cases, .. } = named();
     let wanted = CHAPTERS.iter().flat_map(|(chapter, last)| (1..=*last).map(move |n| format!("{chapter}_{n:02}")));
     let wrong = compare(wanted, &cases, &NO_CASE);
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -123,8 +197,45 @@ fn every_case_has_a_test_or_a_reason() {
 
 #[test]
 fn every_row_has_a_test_or_a_reason() {
-    let (_, rows) = named();
+    let Named { rows, .. } = named();
     let wanted = SECTIONS.iter().flat_map(|(section, last)| (1..=*last).map(move |n| format!("{section}{n}")));
     let wrong = compare(wanted, &rows, &NO_ROW);
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_rule_and_correction_has_a_test_or_a_reason() {
+    let Named { rules, .. } = named();
+    let wanted = RULES.iter().flat_map(|(letter, last)| (1..=*last).map(move |n| format!("{letter}{n}")));
+    let wrong = compare(wanted, &rules, &NO_RULE);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_api_scenario_of_the_conformance_suite_has_a_test_or_a_reason() {
+    let Named { scenarios, .. } = named();
+    let wrong = compare(SCENARIOS.iter().map(|n| format!("c{n:02}")), &scenarios, &NO_SCENARIO);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn names_are_read_as_they_are_meant() {
+    let mut named = Named::default();
+    for name in
+        ["mcs_r8_r54_x", "mcs_r95_clu_04_x", "dns_c9_d17_x", "c09_mcs_r59_x", "c9_no", "mcs_2_r1", "case_wch_10"]
+    {
+        named.add(name);
+    }
+    assert_eq!(named.rules, ["r54", "r59", "r8", "r95"].map(str::to_owned).into());
+    assert_eq!(named.rows, ["c9", "d17"].map(str::to_owned).into());
+    assert_eq!(named.scenarios, ["c09"].map(str::to_owned).into());
+    assert_eq!(named.cases, ["clu_04", "wch_10"].map(str::to_owned).into());
+}
+
+#[test]
+fn a_missing_test_and_a_reason_too_many_are_both_found() {
+    let named = ["r1", "r3"].map(str::to_owned).into();
+    let wanted = ["r1", "r2", "r3", "r4"].map(str::to_owned);
+    let wrong = compare(wanted.into_iter(), &named, &[("r3", "none yet"), ("r4", "none needed")]);
+    assert_eq!(wrong, ["r2: no test is named after it", "r3: there is a test, so this is wrong: none yet"]);
 }

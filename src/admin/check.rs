@@ -92,7 +92,7 @@ pub(super) async fn notify(shared: Arc<Shared>, stop: CancellationToken) {
         }
         if !ready && shared.half.ready().0 {
             ready = true;
-            notifier.ready("serving");
+            notifier.ready(shared.half.ready_status());
         }
         if let Some(every) = notifier.watchdog_interval()
             && alive.elapsed() + LOOK >= every

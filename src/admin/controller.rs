@@ -156,6 +156,10 @@ impl Half for ControllerParts {
     fn notifier(&self) -> Notifier {
         self.notifier
     }
+
+    fn ready_status(&self) -> &'static str {
+        "running"
+    }
 }
 
 fn now() -> Time {
@@ -202,6 +206,7 @@ fn of_cluster(cluster: &ClusterView, waits: bool, now: Time) -> (&'static str, S
             well = false;
             words.push(format!("not heard yet, for {}", span(now.since(since))));
         }
+        Reach::Live if cluster.unusable.is_some() => {}
         Reach::Live => words.push("live".to_owned()),
         Reach::Unreachable { since } => {
             well = false;
@@ -260,7 +265,7 @@ fn state(view: &View) -> ControllerState {
     let by_cluster = |counts: &BTreeMap<ClusterId, u64>| counts.iter().map(|(id, n)| (id.to_string(), *n)).collect();
     let live = |registries: &Health<Watch>, watch| registries.status(watch).phase == WatchPhase::Live;
     ControllerState {
-        leader: view.writing.may_write(),
+        leader: view.may_write(),
         members_complete: view.complete,
         members_refused: view.refused.len() as u64,
         registries: view

@@ -81,6 +81,10 @@ pub trait Half: Send + Sync + 'static {
     fn shutting_down(&self) -> bool;
     /// Who is told under systemd.
     fn notifier(&self) -> Notifier;
+    /// What systemd shows of it from then on.
+    fn ready_status(&self) -> &'static str {
+        "serving"
+    }
 }
 
 /// Why the routes could not be opened.

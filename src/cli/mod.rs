@@ -11,6 +11,7 @@ mod generate;
 mod http;
 mod join;
 mod plan;
+mod preview;
 mod sandbox;
 mod settings;
 

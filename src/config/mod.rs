@@ -25,6 +25,7 @@ mod parse;
 mod raw;
 mod shared;
 
+pub(crate) use duration::parse as duration;
 pub use error::{ConfigError, Problem};
 pub use example::example;
 pub use keys::{Keyed, Section, Shape, Spec};

@@ -15,8 +15,19 @@ pub struct ControllerSettings {
     pub policy: reconcile::Settings,
     /// The lease, where there may be several controllers.
     pub lease: Option<LeaseSettings>,
+    /// Leases in every member that say which clusters are heard, where they are wanted.
+    pub source_leases: Option<SourceLeases>,
     /// How much is written at a time.
     pub writes: WriteLimits,
+}
+
+/// Leases in every member that say which source clusters are heard (R84).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceLeases {
+    /// Their namespace in the members: that of ours, which `namesake join` has made.
+    pub namespace: String,
+    /// How long one lasts: the TTL of a cluster that can't be reached.
+    pub duration: std::time::Duration,
 }
 
 /// A Lease in the hub that says who writes.

@@ -48,6 +48,8 @@ pub fn service(observed: &Service, desired: &ServiceObject) -> Option<&'static s
         Some("session affinity or traffic policy differs")
     } else if !shall.families.is_empty() && shall.headless && is.families != shall.families {
         Some("IP families differ")
+    } else if is.dual_stack != shall.dual_stack {
+        Some("IP family policy differs")
     } else if shall.publish_not_ready != is.publish_not_ready {
         Some("publication of not-ready addresses differs")
     } else if !owners(&observed.meta, &desired.owners) {

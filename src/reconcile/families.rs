@@ -6,6 +6,7 @@ use super::settings::FamilyRule;
 /// The families of all exports together, and whether clients may miss some backends.
 pub(super) fn merge(lists: &[&[Family]], rule: FamilyRule) -> (Vec<Family>, bool) {
     let Some((oldest, others)) = lists.split_first() else { return (Vec::new(), false) };
+    let oldest = &once_each(oldest);
     let merged = match rule {
         FamilyRule::Intersection => {
             let common: Vec<_> = oldest.iter().filter(|f| others.iter().all(|l| l.contains(f))).copied().collect();
@@ -24,6 +25,17 @@ pub(super) fn merge(lists: &[&[Family]], rule: FamilyRule) -> (Vec<Family>, bool
     };
     let conflict = lists.iter().any(|list| differs(list, &merged));
     (merged, conflict)
+}
+
+/// The families of a list, each in its first place (R47).
+fn once_each(list: &[Family]) -> Vec<Family> {
+    let mut families = Vec::with_capacity(2);
+    for family in list {
+        if !families.contains(family) {
+            families.push(*family);
+        }
+    }
+    families
 }
 
 /// Whether two lists hold different families; their order does not matter.

@@ -14,7 +14,7 @@ use super::packing::gains;
 use super::plan::{Action, Change, Event, Importing, SliceObject, Subject};
 use super::settings::{CreateNamespaces, Settings, SliceOwner};
 use super::slices::{Scope, Slices, Wanted, slices};
-use super::standing::{Standing, earlier, standing};
+use super::standing::{earlier, held_up};
 use super::status;
 use super::world::{Member, World};
 use crate::api;
@@ -80,7 +80,8 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
     let mut namespace = None;
     match member.namespace(&key.namespace) {
         Some(found) if found.terminating => {
-            return Outcome::only(context.merged.map(|_| Importing::NamespaceTerminating), None);
+            let part = context.merged.is_some() && !member.leaving;
+            return Outcome::only(part.then_some(Importing::NamespaceTerminating), None);
         }
         Some(_) => {}
         None => namespace = Some(&key.namespace),
@@ -134,15 +135,8 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
     let Context { world, settings, now, key, derived, .. } = context;
     let scope = Scope { world, settings, now, key, derived, cluster: there.cluster, member: there.member };
     let slices = slices(scope, None);
-    let mut again = slices.again;
-    let mut held = !world.members_listed();
-    for id in world.members().keys() {
-        let standing = standing(world, settings, id);
-        if matches!(standing, Standing::Unheard { .. }) && !standing.is_expired(now) {
-            held = true;
-            again = earlier(again, standing.expiry(now));
-        }
-    }
+    let (held, until) = held_up(world, settings, now);
+    let again = earlier(slices.again, until);
     let all = !held && slices.wanted.is_empty();
     let reason = "no cluster exports it any more";
     if all && let Some(import) = there.import.filter(|import| import.meta.is_ours()) {

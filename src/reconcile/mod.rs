@@ -12,7 +12,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`objects`], [`observed`], [`world`] | what the clusters hold, filed by service |
+//! | [`objects`], [`observed`], [`world`], `filing` | what the clusters hold, filed by service |
 //! | [`settings`] | what the operator decides |
 //! | [`exports`] | who exports a service, in precedence order |
 //! | [`merge`](mod@merge), [`ports`], [`conflicts`] | one service of all exports |
@@ -28,6 +28,7 @@ mod desired;
 mod dirty;
 pub mod exports;
 mod families;
+mod filing;
 mod importer;
 mod member;
 pub mod merge;

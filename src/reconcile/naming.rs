@@ -29,6 +29,13 @@ pub fn derived(key: &ServiceKey) -> Label {
     Label::new(&text).unwrap_or_else(|| key.name.clone())
 }
 
+/// Whether `name` has the form of a derived name.
+#[must_use]
+pub(super) fn is_derived(name: &str) -> bool {
+    let hash = name.strip_prefix(DERIVED_PREFIX).unwrap_or_default();
+    hash.len() == HASH_LENGTH && hash.bytes().all(|b| BASE32HEX.contains(&b))
+}
+
 /// Where the derived Service of `key` stands.
 #[must_use]
 pub fn derived_key(key: &ServiceKey) -> ServiceKey {

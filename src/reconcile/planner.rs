@@ -7,7 +7,7 @@ use super::objects::{Condition, Status, Time};
 use super::observed::Export;
 use super::plan::{Action, Change, Event, Importing, Plan, ServicePlan, Subject};
 use super::settings::{CreateNamespaces, Settings};
-use super::standing::earlier;
+use super::standing::{earlier, held_up};
 use super::status::{self, ExportState};
 use super::world::{Member, World};
 use crate::api;
@@ -67,11 +67,15 @@ pub fn plan_all<'a>(
 
 /// The plan of one namespace: one that we made goes when nothing is exported into it any more (R4).
 #[must_use]
-pub fn plan_namespace(world: &World, namespace: &Label, settings: &Settings) -> Plan {
+pub fn plan_namespace(world: &World, namespace: &Label, settings: &Settings, now: Time) -> Plan {
     let mut plan = Plan::default();
     let used = world.keys_in(namespace).next().is_some();
-    if used || settings.create_namespaces != CreateNamespaces::CreateAndRemove || !all_heard(world) {
+    if used || settings.create_namespaces != CreateNamespaces::CreateAndRemove {
         return plan;
+    }
+    let (held, again) = held_up(world, settings, now);
+    if held {
+        return Plan { again, ..plan };
     }
     for (cluster, member) in world.members().iter().filter(|(id, member)| writes_to(settings, id) && can_write(member))
     {
@@ -84,10 +88,6 @@ pub fn plan_namespace(world: &World, namespace: &Label, settings: &Settings) -> 
         }
     }
     plan
-}
-
-fn all_heard(world: &World) -> bool {
-    world.members_listed() && world.members().values().all(Member::is_heard)
 }
 
 fn writes_to(settings: &Settings, cluster: &ClusterId) -> bool {
@@ -147,7 +147,7 @@ fn export_status(
         },
     };
     if status::export_differs(&export.conditions, &conditions) {
-        plan.events.extend(events(key, cluster, export, &conditions, importers));
+        plan.events.extend(events(key, cluster, export, &conditions));
         plan.changes.push(Change {
             cluster: cluster.clone(),
             action: Action::ApplyExportStatus(key.clone(), conditions),
@@ -157,13 +157,7 @@ fn export_status(
 }
 
 /// Events for conditions that flip or change their reason (R77), and for namespaces found missing.
-fn events(
-    key: &ServiceKey,
-    cluster: &ClusterId,
-    export: &Export,
-    conditions: &[Condition],
-    importers: &[(ClusterId, Importing)],
-) -> Vec<Event> {
+fn events(key: &ServiceKey, cluster: &ClusterId, export: &Export, conditions: &[Condition]) -> Vec<Event> {
     let event = |warning, reason: &str, message: &str| Event {
         cluster: cluster.clone(),
         subject: Subject::Export(key.clone()),
@@ -185,9 +179,9 @@ fn events(
             events.push(event(bad, &condition.reason, &condition.message));
         }
         let ready = *condition.kind == *api::CONDITION_READY && condition.status == Status::True;
-        if ready && before.is_none_or(|before| before.message != condition.message) {
-            let missing = importers.iter().filter(|(_, i)| *i == Importing::NamespaceMissing);
-            for (importer, _) in missing {
+        if ready {
+            let told = before.map(|before| status::named_missing(&before.message)).unwrap_or_default();
+            for importer in status::named_missing(&condition.message).into_iter().filter(|id| !told.contains(id)) {
                 let message = format!("Not imported in {importer}: namespace {} is missing.", key.namespace);
                 events.push(event(true, "NamespaceMissing", &message));
             }

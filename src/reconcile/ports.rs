@@ -36,13 +36,18 @@ fn name_all(list: &mut [ServicePort]) {
     }
     for at in 0..list.len() {
         let Some(port) = list.get(at).filter(|port| port.name.is_empty()) else { continue };
-        let stem = format!("{}-{}", lower(port.protocol), port.port);
+        let stem = stem(port);
         let free = |name: &str| list.iter().all(|other| *other.name != *name);
         let name = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}-{n}"))).find(|name| free(name));
         if let (Some(port), Some(name)) = (list.get_mut(at), name) {
             port.name = name.into();
         }
     }
+}
+
+/// What a port without a name is called among several: `tcp-80`.
+fn stem(port: &ServicePort) -> String {
+    format!("{}-{}", lower(port.protocol), port.port)
 }
 
 /// The protocol in lower case.
@@ -59,7 +64,9 @@ impl Ports {
         if let Some(at) = self.exported.iter().position(|name| *name == port.name) {
             return self.list.get(at).filter(|merged| same(merged)).map(|merged| &*merged.name);
         }
-        self.list.iter().find(|merged| rename && same(merged)).map(|merged| &*merged.name)
+        // What was given to a port without a name is not another name.
+        let given = |merged: &ServicePort| port.name.is_empty() && merged.name.starts_with(&stem(merged));
+        self.list.iter().find(|merged| same(merged) && (rename || given(merged))).map(|merged| &*merged.name)
     }
 
     /// The ports of a mirrored slice: those of the source slice that serve a port of the union, under its name, with

@@ -59,6 +59,21 @@ pub(super) fn standing(world: &World, settings: &Settings, cluster: &ClusterId) 
     }
 }
 
+/// Whether somebody who was not heard may still hold up what is to be deleted, and until when (R82): a member that has
+/// not been heard yet, or one that the list of members is still to name.
+pub(super) fn held_up(world: &World, settings: &Settings, now: Time) -> (bool, Option<Time>) {
+    let mut held = !world.members_listed();
+    let mut again = None;
+    for id in world.members().keys() {
+        let standing = standing(world, settings, id);
+        if matches!(standing, Standing::Unheard { .. }) && !standing.is_expired(now) {
+            held = true;
+            again = earlier(again, standing.expiry(now));
+        }
+    }
+    (held, again)
+}
+
 /// The earlier of two times at which to look again.
 pub(super) fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::conflicts::{messages, reasons, shortened};
+use super::conflicts::{Conflict, messages, reasons, shortened};
 use super::desired::{There, refused_fields};
 use super::exports::Verdict;
 use super::families;
@@ -177,8 +177,9 @@ pub(super) fn export(state: &ExportState<'_>) -> Vec<Condition> {
             });
             let standing = find(before, api::CONDITION_CONFLICT).filter(|b| b.status == Status::True);
             conditions.push(match standing {
-                // Who disagrees is not known while one of them was not heard: a conflict is not taken back then.
-                Some(standing) if merged.uncertain => standing.clone(),
+                // Who disagrees is not known while one of them was not heard: a conflict is not taken back then, but
+                // another one is told.
+                Some(standing) if merged.uncertain && says_all(standing, &merged.conflicts) => standing.clone(),
                 _ => make(conflict(merged)),
             });
         }
@@ -227,6 +228,17 @@ fn not_ready(state: &ExportState<'_>) -> Says<'static> {
     }
 }
 
+/// What is said of clusters without the namespace.
+const MISSING: &str = "Not imported where the namespace is missing";
+
+/// The clusters that a message of `Ready` names as those without the namespace.
+pub(super) fn named_missing(message: &str) -> Vec<&str> {
+    let Some((_, rest)) = message.split_once(MISSING) else { return Vec::new() };
+    let sentence = rest.split_once(". ").map_or(rest, |(sentence, _)| sentence);
+    let names = sentence.trim_start_matches(": ").trim_end_matches('.');
+    names.split(" and ").next().into_iter().flat_map(|names| names.split(", ")).collect()
+}
+
 /// A question about what a member does with a service.
 type Is = fn(&Importing) -> bool;
 
@@ -266,7 +278,7 @@ fn ready(state: &ExportState<'_>, merged: &Merged) -> Says<'static> {
     let done = named(|i| matches!(i, Importing::Done)).len();
     let mut message = format!("The service has been exported to {done} cluster{}.", if done == 1 { "" } else { "s" });
     let skipped: [(Is, &str); 5] = [
-        (|i| matches!(i, Importing::NamespaceMissing), "Not imported where the namespace is missing"),
+        (|i| matches!(i, Importing::NamespaceMissing), MISSING),
         (|i| matches!(i, Importing::NamespaceTerminating), "Not imported where the namespace is being deleted"),
         (|i| matches!(i, Importing::Denied), "Not imported where that is not allowed"),
         (|i| matches!(i, Importing::FamilyNotSupported), "Not usable for want of its IP families"),
@@ -284,6 +296,11 @@ fn ready(state: &ExportState<'_>, merged: &Merged) -> Says<'static> {
         message.push_str(&format!(" Reserved keys are not exported: {keys}."));
     }
     says(Status::True, "Exported", message)
+}
+
+/// Whether a condition names the reasons of all these conflicts.
+fn says_all(condition: &Condition, conflicts: &[Conflict]) -> bool {
+    conflicts.iter().all(|conflict| condition.reason.split(',').any(|reason| reason == conflict.property.reason()))
 }
 
 fn conflict(merged: &Merged) -> Says<'static> {

@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub use super::dirty::Dirty;
-use super::member::Home;
 pub use super::member::{Kind, Member};
 use super::naming;
-use super::observed::{Export, Failure, Features, Import, Local, Namespace, Reach, Refusable, Service, Slice};
+use super::observed::{Export, Failure, Features, Import, Local, Namespace, Reach, Refusable, Service};
 use super::settings::LabelRule;
 use crate::api;
 use crate::model::{ClusterId, Label, ServiceKey, SliceKey};
@@ -18,11 +17,11 @@ use crate::model::{ClusterId, Label, ServiceKey, SliceKey};
 /// All members and what they hold.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    members: BTreeMap<ClusterId, Member>,
+    pub(super) members: BTreeMap<ClusterId, Member>,
     /// Services that a plan may have to write something for, with the number of objects that say so.
     relevant: BTreeMap<Label, BTreeMap<Label, usize>>,
     /// Of those, by the name of their derived Service.
-    by_derived: HashMap<ServiceKey, ServiceKey>,
+    pub(super) by_derived: HashMap<ServiceKey, ServiceKey>,
     members_listed: bool,
     auto_export: Option<LabelRule>,
 }
@@ -190,30 +189,13 @@ impl World {
                 (Some(a), Some(b)) => a.meta.same(&b.meta) && a.spec == b.spec && a.status == b.status,
                 (a, b) => a.is_none() && b.is_none(),
             };
+            if import.is_none() {
+                // What its derived Service must go without is asked for anew with the next one.
+                local.refused.clear();
+            }
             local.import = import;
             same
         })
-    }
-
-    /// An EndpointSlice, or its absence. FQDN slices are not told.
-    pub fn set_slice(&mut self, cluster: &ClusterId, key: &SliceKey, slice: Option<Slice>) -> Dirty {
-        let home = slice.as_ref().map(|slice| self.home(key, slice));
-        let Some(member) = self.members.get_mut(cluster) else { return Dirty::Nothing };
-        let before = match &home {
-            Some(home) => member.slices.insert(key.clone(), home.clone()),
-            None => member.slices.remove(key),
-        };
-        if home.is_some() {
-            member.see(Kind::Slices, &key.namespace, &key.name);
-        }
-        let mut dirty = Vec::new();
-        if let Some(before) = before.filter(|before| Some(before) != home.as_ref()) {
-            dirty.extend(self.file(cluster, &before, &key.name, None));
-        }
-        if let Some((home, slice)) = home.zip(slice) {
-            dirty.extend(self.file(cluster, &home, &key.name, Some(slice)));
-        }
-        if dirty.is_empty() { Dirty::Nothing } else { Dirty::Services(dirty) }
     }
 
     /// The last attempt to write for `key` in `cluster` failed, or not any more.
@@ -271,7 +253,7 @@ impl World {
     }
 
     /// Changes one entry and says whom that concerns. `change` returns whether nothing of interest changed.
-    fn change(
+    pub(super) fn change(
         &mut self,
         cluster: &ClusterId,
         key: &ServiceKey,
@@ -296,51 +278,6 @@ impl World {
         if same || !(relevant || after > 0) { Dirty::Nothing } else { Dirty::Services(vec![key.clone()]) }
     }
 
-    /// Files a slice, or takes it out.
-    fn file(&mut self, cluster: &ClusterId, home: &Home, name: &str, slice: Option<Slice>) -> Option<ServiceKey> {
-        let (key, mirrored) = match home {
-            Home::Source(key) => (key, false),
-            Home::Mirrored(key) => (key, true),
-            Home::Nowhere => return None,
-        };
-        let dirty = self.change(cluster, key, Kind::Slices, false, |local| {
-            let slices = if mirrored { &mut local.mirrored } else { &mut local.sources };
-            let same = match (slices.get(name), &slice) {
-                (Some(a), Some(b)) => a.content == b.content && (!mirrored || a.meta.same(&b.meta)),
-                (a, b) => a.is_none() && b.is_none(),
-            };
-            match slice {
-                Some(slice) => slices.insert(name.into(), slice),
-                None => slices.remove(name),
-            };
-            same
-        });
-        match dirty {
-            Dirty::Services(keys) => keys.into_iter().next(),
-            _ => None,
-        }
-    }
-
-    /// To which service a slice belongs.
-    fn home(&self, key: &SliceKey, slice: &Slice) -> Home {
-        let label = |label: &str| {
-            let name = Label::new(slice.meta.labels.get(label)?)?;
-            Some(ServiceKey { namespace: key.namespace.clone(), name })
-        };
-        if slice.is_ours() {
-            // Without the label (somebody took it off) its name still tells whose it is.
-            let by_name = || {
-                let derived = key.name.get(..naming::DERIVED_LENGTH).and_then(Label::new)?;
-                self.by_derived.get(&ServiceKey { namespace: key.namespace.clone(), name: derived }).cloned()
-            };
-            return label(api::LABEL_SERVICE_NAME).or_else(by_name).map_or(Home::Nowhere, Home::Mirrored);
-        }
-        if slice.meta.labels.contains_key(api::LABEL_SOURCE_CLUSTER) {
-            return Home::Nowhere;
-        }
-        label(api::LABEL_KUBERNETES_SERVICE_NAME).map_or(Home::Nowhere, Home::Source)
-    }
-
     fn is_relevant(&self, key: &ServiceKey) -> bool {
         self.relevant.get(&key.namespace).is_some_and(|names| names.contains_key(&key.name))
     }
@@ -350,7 +287,7 @@ impl World {
     }
 
     /// Counts the objects that make `key` relevant.
-    fn weigh(&mut self, key: &ServiceKey, before: usize, after: usize) {
+    pub(super) fn weigh(&mut self, key: &ServiceKey, before: usize, after: usize) {
         if before == after {
             return;
         }
@@ -367,7 +304,9 @@ impl World {
                 self.by_derived.remove(&naming::derived_key(key));
             }
             (0, _) => {
-                self.by_derived.insert(naming::derived_key(key), key.clone());
+                let derived = naming::derived_key(key);
+                self.by_derived.insert(derived.clone(), key.clone());
+                self.file_better(&derived);
             }
             _ => {}
         }

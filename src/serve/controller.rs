@@ -16,6 +16,7 @@ use super::{RunError, signals};
 use crate::admin::{Admin, AdminConfig, AdminState, ControllerParts};
 use crate::config::controller::Settings;
 use crate::controller::members::{Members, Origin};
+use crate::controller::source_leases::Keeper;
 use crate::controller::status::Writing;
 use crate::controller::{ControllerSettings, Engine, Status, lease};
 use crate::metrics::{ControllerMetrics, HUB};
@@ -129,6 +130,19 @@ async fn run(
     let members = Members::new(settings.members.clone(), hub, observers);
     status.lock().registries = Some(members.health());
     let (sender, changes) = mpsc::channel(CHANGES);
+    let changes = match settings.source_leases.clone() {
+        None => changes,
+        Some(leases) => {
+            let (pass, passed) = mpsc::channel(CHANGES);
+            let only = settings.policy.write_only_to.clone();
+            let keeper = Keeper::new(leases, only, status.clone(), metrics.clone());
+            parts.spawn(async move {
+                keeper.run(changes, pass).await;
+                "the keeper of the Leases of sources"
+            });
+            passed
+        }
+    };
     let engine = Engine::new(&settings, status, metrics, may_write);
     parts.spawn(async move {
         members.run(sender).await;

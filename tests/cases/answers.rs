@@ -51,7 +51,7 @@ fn case_dns_03_the_first_address_changes() {
 }
 
 #[test]
-fn case_dns_04_a_clusters_name_has_no_address() {
+fn case_dns_04_mcs_r89_a_clusters_name_has_no_address() {
     let zone = zone(F1.to_owned() + F2 + &slice("shop/web", "east", &["http/80"], &["web-0=10.1.0.1"]));
     zone.ask("east.web.shop.svc", A).nxdomain();
     zone.ask("east.db.shop.svc", A).nodata();

@@ -71,13 +71,18 @@ impl Controller {
 fn show_when_failing(log: PathBuf) {
     static HOOK: Once = Once::new();
     static LOGS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-    LOGS.lock().unwrap_or_else(PoisonError::into_inner).push(log);
+    let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !logs.contains(&log) {
+        logs.push(log);
+    }
+    drop(logs);
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             before(info);
-            for log in LOGS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                // Those of beds that are gone are of no interest.
+            // The one that everybody uses, and that of the test in question.
+            let logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+            for log in logs.iter().rev().take(2) {
                 let Ok(text) = fs::read_to_string(log) else { continue };
                 let lines: Vec<_> = text.lines().collect();
                 eprintln!("--- {}\n{}", log.display(), lines[lines.len().saturating_sub(25)..].join("\n"));

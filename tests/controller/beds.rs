@@ -3,7 +3,8 @@
 use testbed::ClusterOptions;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
-use crate::clusterset::{Clusterset, Controller};
+use crate::clusterset::place::text;
+use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Place, until};
 
 /// Three clusters and a controller that everybody may use, and nobody may harm.
 pub struct Calm {
@@ -40,4 +41,22 @@ pub async fn rough() -> MutexGuard<'static, Clusterset> {
         cluster.wait_ready().await.unwrap();
     }
     set
+}
+
+/// Removes what earlier tests have left, and waits until it is gone: for tests that count everything.
+pub async fn cleared(set: &Clusterset) {
+    let ours = ["default", "kube-system", "kube-public", "kube-node-lease", ACCOUNT.0];
+    for cluster in &set.clusters {
+        let place = Place::new(cluster, "default");
+        until("earlier namespaces are gone", PATIENCE * 2, async || {
+            let list = place.send("GET", "/api/v1/namespaces", None).await.unwrap();
+            let names = list["items"].as_array().unwrap().iter().map(|item| text(&item["metadata"]["name"]));
+            let left: Vec<_> = names.filter(|name| !ours.contains(name)).map(str::to_owned).collect();
+            for name in &left {
+                place.beside(name).delete_namespace().await;
+            }
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+        })
+        .await;
+    }
 }

@@ -86,7 +86,7 @@ async fn snapshot(story: &Story) -> BTreeMap<String, Value> {
             let objects = place.list(plural, "").await;
             let derived: Vec<_> = objects.iter().map(|o| o["spec"]["clusterIPs"].clone()).collect();
             for mut object in objects {
-                normalise(&mut object);
+                normalise(plural, &mut object);
                 let name = text(&object["metadata"]["name"]).to_owned();
                 found.insert(format!("{} {plural} {name}", place.id()), object);
             }
@@ -102,35 +102,34 @@ async fn snapshot(story: &Story) -> BTreeMap<String, Value> {
     found
 }
 
-fn normalise(object: &mut Value) {
-    let kind = text(&object["kind"]).to_owned();
+fn normalise(plural: &str, object: &mut Value) {
     let metadata = object["metadata"].as_object_mut().unwrap();
     for field in ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"] {
         metadata.remove(field);
     }
-    for owner in object["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten() {
+    for owner in list(object, "/metadata/ownerReferences") {
         owner["uid"] = json!("of the owner");
     }
-    for condition in object["status"]["conditions"].as_array_mut().into_iter().flatten() {
+    for condition in list(object, "/status/conditions") {
         condition["lastTransitionTime"] = json!("then");
         // How often its spec was written.
-        if kind != "ServiceExport" {
+        if plural != "serviceexports" {
             condition["observedGeneration"] = json!("then");
         }
     }
-    for field in ["ips", "clusterIPs"] {
-        for ip in object["spec"][field].as_array_mut().into_iter().flatten() {
-            if ip != "None" {
-                *ip = json!("given");
-            }
-        }
+    for ip in list(object, "/spec/ips") {
+        *ip = json!("given");
     }
-    if object["spec"]["clusterIP"].is_string() && object["spec"]["clusterIP"] != "None" {
-        object["spec"]["clusterIP"] = json!("given");
+    for ip in list(object, "/spec/clusterIPs").filter(|ip| **ip != "None") {
+        *ip = json!("given");
     }
-    if object["spec"].is_null() {
-        object.as_object_mut().unwrap().remove("spec");
+    if let Some(ip) = object.pointer_mut("/spec/clusterIP").filter(|ip| **ip != "None") {
+        *ip = json!("given");
     }
+}
+
+fn list<'a>(object: &'a mut Value, at: &str) -> impl Iterator<Item = &'a mut Value> {
+    object.pointer_mut(at).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
 /// The first differences of two snapshots.

@@ -67,7 +67,6 @@ async fn mcs_w53_w56_r35_r40_loyalty_from_two_clusters_and_a_conflict_that_comes
             .await;
     }
 
-    b.apply(&exported(9443, "10.2.0.1")).await;
     b.patch("services", NAME, json!({"spec": {"sessionAffinity": "None", "sessionAffinityConfig": null}})).await;
     b.patch("services", NAME, json!({"spec": {"ports": [{"name": "grpc", "port": 9443, "targetPort": 8443}]}})).await;
     for place in [a, b] {

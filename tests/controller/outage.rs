@@ -9,6 +9,7 @@ use crate::beds::rough;
 use crate::clusterset::objects::exported;
 use crate::clusterset::running::stays;
 use crate::clusterset::{Clusterset, Controller, PATIENCE, Story, until};
+use crate::writes::{settled, written};
 
 /// How long a member may be away before its endpoints go.
 const TTL: Duration = Duration::from_secs(4);
@@ -97,16 +98,15 @@ async fn mcs_r84_a_short_outage_writes_nothing_to_anybody() {
     story.at(0).apply(&exported("web", &["10.1.0.1"])).await;
     story.until_imported([0, 1, 2], "web").await;
     story.at(0).until_export_says("web", "Ready", "True/Exported").await;
-    stays("the last writes end", Duration::from_millis(500), async || Ok(())).await;
-    let before: Vec<_> = set.clusters[..3].iter().map(|cluster| cluster.audit().unwrap()).collect();
+    let before = settled(&set, Some(&story.namespace)).await;
     networks[0].cut();
     tokio::time::sleep(Duration::from_millis(500)).await;
     networks[0].heal();
     stays("nobody is written to", TTL + Duration::from_secs(1), async || {
         for (cluster, before) in set.clusters.iter().zip(&before) {
-            let written = crate::writes::written(cluster, before, None);
-            if !written.is_empty() {
-                return Err(format!("{}: {written:#?}", cluster.name()));
+            let writes = written(cluster, before, Some(&story.namespace));
+            if !writes.is_empty() {
+                return Err(format!("{}: {writes:#?}", cluster.name()));
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 //! and go, scale and security.
 
 use crate::set::*;
+use namesake::model::SliceKey;
 use namesake::reconcile::Settings;
 use namesake::reconcile::objects::*;
 use namesake::reconcile::observed::*;
@@ -64,6 +65,35 @@ fn case_del_05_foreign_objects_with_our_names_stay_and_the_rest_goes_on() {
     set.unexport("east", "shop/web");
     set.run();
     assert_eq!(set.derived("west", "shop/web").cloned(), before, "nor is it deleted");
+}
+
+#[test]
+fn case_clu_01_a_dead_clusters_endpoints_go_after_the_ttl_but_never_the_last_ones_and_are_back_at_once() {
+    let mut set = f3();
+    for cluster in ["east", "west"] {
+        set.service(cluster, "shop/web", headless(["http 80"]));
+    }
+    set.run();
+    set.cut("east");
+    // Whoever applies plans is told when to look again: first to name it, then to take its endpoints away.
+    let (mut looks, start) = (Vec::new(), set.now);
+    while let Some(again) = set.plan("shop/web").plan.again.filter(|_| looks.len() < 5) {
+        set.now = again;
+        set.run();
+        looks.push(again.since(start).as_secs());
+    }
+    assert_eq!(looks, [30, 300]);
+    assert_eq!(set.addresses("north", "shop/web"), ["10.2.0.1"]);
+    set.reach("east", Reach::Live);
+    let changes = set.run();
+    assert_eq!(set.addresses("north", "shop/web"), ["10.1.0.1", "10.2.0.1"]);
+    assert!(changes.iter().all(|change| !verb(change).starts_with("delete")), "{:?}", verbs(&changes));
+    // Both die: what is left stays, whoever was first.
+    set.cut("east");
+    set.cut("west");
+    set.wait(100_000);
+    set.run();
+    assert_eq!(set.addresses("north", "shop/web"), ["10.1.0.1", "10.2.0.1"]);
 }
 
 #[test]
@@ -134,7 +164,7 @@ fn case_clu_06_a_list_again_with_the_same_result_changes_nothing() {
     }
     for (key, local) in member.locals() {
         for slice in local.sources.keys().chain(local.mirrored.keys()) {
-            let slice_key = namesake::model::SliceKey { namespace: key.namespace.clone(), name: slice.clone() };
+            let slice_key = SliceKey { namespace: key.namespace.clone(), name: slice.clone() };
             let found = local.sources.get(slice).or(local.mirrored.get(slice)).cloned();
             assert_eq!(set.sim.world.set_slice(&east, &slice_key, found), Dirty::Nothing);
         }
@@ -214,6 +244,35 @@ fn case_scl_03_long_names_fit() {
     }
     let derived = |text: &str| namesake::reconcile::naming::derived(&key(text));
     assert_ne!(derived("a-b/c"), derived("a/b-c"));
+}
+
+#[test]
+fn case_sec_01_addresses_come_from_the_services_own_namespace_and_slices_alone() {
+    let mut set = Set::new(["east", "west"]);
+    set.exported("east", "shop/web", 0, ["10.1.0.1"]);
+    // Somebody in another namespace names the Service, and somebody in the importing cluster's gives his slice the
+    // label of ours.
+    set.source("east", "default/web", "abc", ["http 8080"], endpoints(["10.66.6.6"]));
+    let meta = |set: &mut Set| Meta {
+        labels: map([
+            ("multicluster.kubernetes.io/service-name", "web"),
+            ("multicluster.kubernetes.io/source-cluster", "east"),
+            ("kubernetes.io/service-name", "web"),
+        ]),
+        ..set.meta()
+    };
+    let name = SliceKey { namespace: label("shop"), name: "mine".into() };
+    let content =
+        SliceContent { family: Family::V4, ports: vec![slice_port("http 8080")], endpoints: endpoints(["10.66.6.7"]) };
+    for cluster in ["east", "west"] {
+        let slice = Slice { meta: meta(&mut set), content: content.clone() };
+        set.sim.world.set_slice(&id(cluster), &name, Some(slice));
+    }
+    set.run();
+    for cluster in ["east", "west"] {
+        assert_eq!(set.addresses(cluster, "shop/web"), ["10.1.0.1"], "{cluster}");
+        assert!(set.sim.world.members()[&id(cluster)].has_slice(&name), "his own, neither ours nor a source");
+    }
 }
 
 #[test]

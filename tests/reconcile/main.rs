@@ -11,6 +11,7 @@ mod example;
 mod fields;
 mod generate;
 mod gist;
+mod hostile;
 mod oracle;
 mod outage;
 mod ports;

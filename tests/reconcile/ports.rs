@@ -238,7 +238,7 @@ fn mcs_r47_every_ip_is_of_the_family_in_its_place() {
 }
 
 #[test]
-fn mcs_r48_families_are_the_intersection_in_the_oldests_order() {
+fn mcs_r28_r48_families_are_the_intersection_in_the_oldests_order() {
     let merged = |rule, older, younger| {
         let set = families(rule, older, younger, BOTH, false);
         (set.imported("c", "shop/web").spec.families.clone(), set.says("a", "shop/web", "Conflict"))

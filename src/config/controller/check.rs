@@ -4,14 +4,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::members::is_id;
-use super::{Key, Machine, Settings, policy};
+use super::{Key, LiveClusters, Machine, Preview, Settings, policy};
 use crate::config::check::{Checker, Ports};
 use crate::config::error::{ConfigError, Problem};
 use crate::config::parse::{self, Refusal};
 use crate::config::{Admin, Raw};
 use crate::controller::members::MemberSettings;
-use crate::controller::{ControllerSettings, LeaseSettings, WriteLimits};
+use crate::controller::{ControllerSettings, LeaseSettings, SourceLeases, WriteLimits};
 use crate::reconcile::settings::Shard;
+
+/// What names a cluster.
+const CLUSTERS: [Key; 5] = [Key::Kubeconfig, Key::Hub, Key::Member, Key::MemberFolder, Key::Inventory];
 
 /// The ports that remedies name.
 const PORTS: Ports = Ports { admin: 8081, health: 8080, ready: 8181, metrics: 9153 };
@@ -29,6 +32,29 @@ impl Settings {
     }
 }
 
+impl Preview {
+    /// Checks what was typed for a command that only looks: the policies and, where any cluster is named, the clusters.
+    ///
+    /// # Errors
+    ///
+    /// Every problem that was found.
+    pub fn check(raw: &Raw<Key>, machine: &Machine) -> Result<Self, ConfigError> {
+        let mut check = Checker::new(raw, machine);
+        let policy = check.policy();
+        let named = CLUSTERS.iter().any(|key| raw.get(*key).is_some());
+        let clusters = named.then(|| {
+            let hub = check.hub();
+            let namespace = check.namespace();
+            let members = check.members(hub.is_some(), &namespace);
+            check.somebody(&members);
+            // Nothing is looked for in it otherwise.
+            let hub = hub.filter(|_| !members.inventories.is_empty());
+            LiveClusters { hub, members }
+        });
+        check.end(Self { policy, clusters })
+    }
+}
+
 impl Checker<'_, Key, Machine> {
     fn settings(&mut self) -> Settings {
         let hub = self.hub();
@@ -39,7 +65,10 @@ impl Checker<'_, Key, Machine> {
         let mut policy = self.policy();
         policy.shard = self.one(Key::Shard, shard).unwrap_or_default();
         policy.write_only_to = self.maybe(Key::WriteOnlyTo, |text| is_id(text, &rules).map(Some));
-        let lease = self.lease(hub.is_some(), namespace);
+        let lease = self.lease(hub.is_some(), namespace.clone());
+        // Of several shards one is enough.
+        let source_leases = (self.switch(Key::SourceLeases) && policy.shard.index == 0)
+            .then_some(SourceLeases { namespace, duration: policy.unreachable.ttl });
         let writes = WriteLimits {
             per_second: self.number(Key::WritesPerSecond, 1, 100_000, "requests") as u32,
             concurrent: self.number(Key::ConcurrentWrites, 1, 1000, "services") as usize,
@@ -53,7 +82,7 @@ impl Checker<'_, Key, Machine> {
             );
         }
         Settings {
-            controller: ControllerSettings { hub, members, policy, lease, writes },
+            controller: ControllerSettings { hub, members, policy, lease, source_leases, writes },
             admin: self.routes(),
             log: self.log(Key::LogFormat, Key::LogLevel, None),
             warnings,

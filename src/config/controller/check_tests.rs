@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::config::controller::policies;
 use crate::config::keys::{Keyed, Section, Shape, Spec};
 use crate::config::raw::{Given, Place, split};
 use crate::config::{Log, example};
@@ -56,7 +55,7 @@ fn complaint(in_pod: bool, flags: &[(&str, &str)]) -> String {
 }
 
 fn policy(flags: &[(&str, &str)]) -> reconcile::Settings {
-    policies(&raw(flags)).unwrap().0
+    Preview::check(&raw(flags), &machine(false)).unwrap().policy
 }
 
 fn context(file: &str, context: Option<&str>) -> Option<Access> {
@@ -325,7 +324,7 @@ fn mcs_r13_an_empty_deny_takes_the_default_back() {
     assert_eq!(policy(&[]).import_namespaces.deny.len(), 3);
     let mut typed = Raw::default();
     typed.set(Key::ImportDeny, Given { values: vec![String::new()], place: Place::Flag });
-    assert!(policies(&typed).unwrap().0.import_namespaces.deny.is_empty());
+    assert!(Preview::check(&typed, &machine(false)).unwrap().policy.import_namespaces.deny.is_empty());
 }
 
 #[test]
@@ -335,6 +334,18 @@ fn what_is_allowed_but_hardly_meant_is_warned_about() {
     assert!(said(&[("drain", "16s")]).starts_with("drain 16s: "));
     assert_eq!(said(&[("drain", "15s")]), "");
     assert!(said(&[("unreachable_ttl", "10s")]).contains("shorter than unreachable_grace"));
+}
+
+#[test]
+fn a_preview_looks_at_clusters_where_any_is_named() {
+    let preview = |flags: &[(&str, &str)]| Preview::check(&raw(flags), &machine(true)).unwrap();
+    assert!(preview(&[("families", "union")]).clusters.is_none(), "not even in a pod");
+    let named = preview(&[("kubeconfig", "k"), ("member", "a=b")]).clusters.unwrap();
+    assert_eq!((named.hub, named.members.contexts.len()), (None, 1), "no inventory, so no hub");
+    let of_hub = preview(&[("hub", "h")]).clusters.unwrap();
+    assert_eq!((of_hub.hub, of_hub.members.inventories.len()), (context("kubectl-h", Some("h")), 1));
+    let refused = Preview::check(&raw(&[("member", "a=B"), ("families", "x")]), &machine(true)).unwrap_err();
+    assert_eq!(refused.problems.len(), 2);
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub enum Key {
     WriteOnlyTo,
     WritesPerSecond,
     ConcurrentWrites,
+    SourceLeases,
     PortRename,
     Families,
     AutoExport,

@@ -8,5 +8,5 @@ mod settings;
 mod table;
 
 pub use keys::Key;
-pub use policy::{POLICIES, policies};
-pub use settings::{Machine, Settings};
+pub use policy::POLICIES;
+pub use settings::{LiveClusters, Machine, Preview, Settings};

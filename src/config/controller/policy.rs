@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Key;
 use crate::config::check::Checker;
 use crate::config::parse::Refusal;
-use crate::config::{ConfigError, Raw, Section, parse};
+use crate::config::{Section, parse};
 use crate::reconcile;
 use crate::reconcile::settings::{
     CreateNamespaces, DerivedSelector, FamilyRule, LabelRule, NamespaceConsent, NamespaceRule, SliceOwner, Unreachable,
@@ -19,18 +19,6 @@ const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A drain longer than this keeps the conformance suite waiting.
 const CONFORMANT_DRAIN: Duration = Duration::from_secs(15);
-
-/// The policies that were typed, and what about them is allowed but probably not meant.
-///
-/// # Errors
-///
-/// Every problem that was found.
-pub fn policies(raw: &Raw<Key>) -> Result<(reconcile::Settings, Vec<String>), ConfigError> {
-    let mut check = Checker::new(raw, &());
-    let policy = check.policy();
-    let warnings = warnings(&policy);
-    check.end((policy, warnings))
-}
 
 impl<M> Checker<'_, Key, M> {
     pub(super) fn policy(&mut self) -> reconcile::Settings {

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use crate::config::{Admin, Log};
 use crate::controller::ControllerSettings;
+use crate::controller::members::MemberSettings;
+use crate::reconcile;
+use crate::source::kube::Access;
 
 /// All that `namesake controller` needs to know.
 #[derive(Debug, Clone)]
@@ -16,6 +19,24 @@ pub struct Settings {
     pub log: Log,
     /// What is allowed but probably not meant, for the log at start.
     pub warnings: Vec<String>,
+}
+
+/// What a command needs to know that says what the controller would do.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    /// The policies.
+    pub policy: reconcile::Settings,
+    /// The clusters to look at, where any are named.
+    pub clusters: Option<LiveClusters>,
+}
+
+/// Clusters that are only looked at.
+#[derive(Debug, Clone)]
+pub struct LiveClusters {
+    /// Where inventories are, if there are any.
+    pub hub: Option<Access>,
+    /// Where members are looked for.
+    pub members: MemberSettings,
 }
 
 /// What the machine contributes to the settings.

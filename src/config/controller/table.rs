@@ -136,6 +136,13 @@ pub(super) const KEYS: &[Spec<Key>] = &[
         "8",
         "How many services are written to one member at a time",
     ),
+    switch(
+        Key::SourceLeases,
+        "source_leases",
+        Section::Sharing,
+        "Renew, in our namespace of every member, a Lease for each other one that is heard: it shows since when one is \
+         silent, also when the hub is dead",
+    ),
     // --- merge
     one(
         Key::PortRename,

@@ -163,7 +163,7 @@ impl Engine {
         let names: BTreeSet<_> = ours.cloned().collect();
         for name in names {
             let target = Target::Namespace(name.clone());
-            let plan = plan_namespace(&self.world, &name, &self.settings);
+            let plan = plan_namespace(&self.world, &name, &self.settings, now());
             let mut jobs = self.jobs(target.clone(), plan);
             for (cluster, following) in &mut self.members {
                 if !following.outbox.is_running(&target) {

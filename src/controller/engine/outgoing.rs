@@ -94,7 +94,7 @@ impl Engine {
     fn plan_for(&mut self, cluster: &ClusterId, target: &Target) -> Option<Job> {
         let plan = match target {
             Target::Service(key) => plan_service(&self.world, key, &self.settings, now()).plan,
-            Target::Namespace(name) => crate::reconcile::plan_namespace(&self.world, name, &self.settings),
+            Target::Namespace(name) => crate::reconcile::plan_namespace(&self.world, name, &self.settings, now()),
         };
         self.jobs(target.clone(), plan).remove(cluster)
     }

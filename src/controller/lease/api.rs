@@ -13,7 +13,7 @@ use crate::controller::LeaseSettings;
 use crate::source::kube::{Connection, chain};
 
 /// The group and version of Leases.
-const LEASES: &str = "coordination.k8s.io/v1";
+pub(in crate::controller) const LEASES: &str = "coordination.k8s.io/v1";
 
 /// Why it could not be read or written. `Display` says what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ fn remedy(code: u16) -> &'static str {
 }
 
 /// The path of a Lease.
-pub(super) fn path(namespace: &str, name: &str) -> String {
+pub(in crate::controller) fn path(namespace: &str, name: &str) -> String {
     format!("/apis/{LEASES}/namespaces/{namespace}/leases/{name}")
 }
 
@@ -155,7 +155,7 @@ fn fill(object: &mut Value, holder: &str, duration: Duration, now: Timestamp) {
 }
 
 /// The API's MicroTime: six digits, always.
-pub(super) fn micro(time: Timestamp) -> String {
+pub(in crate::controller) fn micro(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::api::{LEASES, micro, path};
 use self::api::{Lease, Problem};
 use self::candidate::{Candidate, Next};
 use super::status::{Status, Writing};
@@ -114,8 +115,8 @@ impl Elector {
             Ok(Turn::Held(sent)) => {
                 self.candidate.written(sent);
                 // Not so where the answer was long in coming, or we were halted meanwhile.
-                if self.candidate.until(Instant::now()).is_some() {
-                    self.lead();
+                if let Some(until) = self.candidate.until(Instant::now()) {
+                    self.lead(until);
                 }
                 self.candidate.renewal(sent)
             }
@@ -189,13 +190,15 @@ impl Elector {
         }
     }
 
-    fn lead(&mut self) {
+    fn lead(&mut self, until: Instant) {
         self.well();
+        {
+            let mut view = self.status.lock();
+            (view.writing, view.until, view.lease) = (Writing::Leader, Some(until), None);
+        }
         if !self.leading.send_replace(true) {
             tracing::info!("leading: the Lease {} is ours, as {}", self.place(), self.settings.identity);
         }
-        let mut view = self.status.lock();
-        (view.writing, view.lease) = (Writing::Leader, None);
     }
 
     fn follow(&mut self, holder: String) {
@@ -211,7 +214,8 @@ impl Elector {
     /// Ends writing. The first word is that to the writers.
     fn step_down(&mut self, holder: Option<String>) {
         self.leading.send_replace(false);
-        self.status.lock().writing = Writing::Standby(holder);
+        let mut view = self.status.lock();
+        (view.writing, view.until) = (Writing::Standby(holder), None);
     }
 
     fn well(&mut self) {
@@ -239,13 +243,12 @@ impl Elector {
             None => timeout(AGAIN, self.lease.read(false)).await.ok().and_then(Result::ok).flatten(),
         };
         let Some(held) = held.filter(|held| api::record(held).holder == self.settings.identity) else { return };
-        match timeout(AGAIN, self.lease.write(Some(held), "")).await {
-            Ok(Ok(_)) => tracing::info!("gave up the Lease {}", self.place()),
-            Ok(Err(problem)) => {
-                tracing::warn!("the Lease {} was not given up, it will expire: {problem}", self.place())
-            }
-            Err(_) => tracing::warn!("the Lease {} was not given up, it will expire: no answer", self.place()),
-        }
+        let failed = match timeout(AGAIN, self.lease.write(Some(held), "")).await {
+            Ok(Ok(_)) => return tracing::info!("gave up the Lease {}", self.place()),
+            Ok(Err(problem)) => problem.to_string(),
+            Err(_) => "no answer in time".to_owned(),
+        };
+        tracing::warn!("the Lease {} was not given up, it will expire: {failed}", self.place());
     }
 
     fn place(&self) -> String {

@@ -97,7 +97,7 @@ impl Simulation {
     fn namespaces(&mut self, settings: &Settings, now: Time) -> Result {
         let names: BTreeSet<_> = self.world.members().values().flat_map(Member::namespaces).cloned().collect();
         for name in names {
-            let plan = plan_namespace(&self.world, &name, settings);
+            let plan = plan_namespace(&self.world, &name, settings, now);
             self.apply(&plan, now)?;
         }
         Ok(())

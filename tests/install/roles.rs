@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::{Audit, Bed, Cluster};
 
 use crate::product::{Namesake, PATIENCE};
@@ -228,7 +228,7 @@ async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_ta
         let mut rest = verbs.clone();
         rest.remove(left_out);
         allow(east, path, Value::Array(rest)).await;
-        forbidden(east, verb, resource, text(&rule["apiGroups"][0])).await;
+        forbidden(east, "namesake-member", rule).await;
 
         if verb == "list" || verb == "watch" || resource == "customresourcedefinitions" {
             // A watch that runs is not ended by the API server for that; a new one is refused.
@@ -302,13 +302,14 @@ async fn allow(cluster: &Cluster, path: &str, rules: Value) {
 }
 
 /// Until the authorizer knows: it learns of it by a watch.
-async fn forbidden(cluster: &Cluster, verb: &str, resource: &str, group: &str) {
+async fn forbidden(cluster: &Cluster, account: &str, rule: &Value) {
+    let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
     let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
-    let review = serde_json::json!({
+    let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": "system:serviceaccount:namesake:namesake-member", "resourceAttributes": {
-            "verb": verb, "group": group, "resource": resource, "subresource": sub,
-            "name": if verb == "get" { "serviceimports.multicluster.x-k8s.io" } else { "" },
+        "spec": {"user": format!("system:serviceaccount:namesake:{account}"), "resourceAttributes": {
+            "verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": sub,
+            "namespace": "namesake", "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
         }},
     });
     until("it is forbidden", || async {
@@ -317,4 +318,86 @@ async fn forbidden(cluster: &Cluster, verb: &str, resource: &str, group: &str) {
         if answer["status"]["allowed"] == false { Ok(()) } else { Err(answer.to_string()) }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r97_each_verb_in_the_hub_that_is_taken_away_is_missed_named_and_taken_up_again() {
+    let set = Set::joined("controller").await;
+    let Set { bed, east, .. } = &set;
+    let path = "namespaces/namesake/roles/namesake-controller";
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/namesake/leases/namesake-controller";
+    let whole = rules(east, path).await;
+    let verbs = single(&whole);
+    assert_eq!(verbs.len(), 5, "{verbs:?}");
+    for left_out in 0..verbs.len() {
+        let rule = &verbs[left_out];
+        let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
+        // Only where there is none is a lease created, and only where there is one is it updated.
+        if verb == "create" {
+            let _ = east.request("DELETE", lease, None).await;
+        }
+        let mut rest = verbs.clone();
+        rest.remove(left_out);
+        allow(east, path, Value::Array(rest)).await;
+        forbidden(east, "namesake-controller", rule).await;
+        let running = controller(bed, east, "controller", &["--lease-duration=3s"]).await;
+        let named = if resource == "secrets" {
+            format!("not allowed to {verb} {resource}")
+        } else {
+            format!("cannot {verb} resource \"{resource}\"")
+        };
+        running.wait_for("/ready?verbose", |_, body| body.contains(&named)).await;
+        allow(east, path, whole.clone()).await;
+        running
+            .wait_for("/ready?verbose", |code, body| {
+                code == 200 && body.contains("lease: ours") && !body.contains("[!]")
+            })
+            .await;
+    }
+}
+
+/// What accounts have asked for in a cluster since then, and that nothing was refused to them.
+fn asked_by(cluster: &Cluster, before: &Audit, account: &str) -> BTreeSet<String> {
+    let audit = cluster.audit().unwrap().since(before).service_account("namesake", account);
+    let denied: Vec<_> = audit.entries.iter().filter(|e| e.code == 403).collect();
+    assert!(denied.is_empty(), "{denied:?}");
+    asked(&audit)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r97_one_controller_per_cluster_writes_at_home_and_only_reads_the_others() {
+    let set = Set::new().await;
+    let Set { bed, east, west, kubeconfig } = &set;
+    let pairs = [(east, west), (west, east)];
+    // As the kustomization says.
+    for (here, there) in pairs {
+        here.apply(ABOUT).await.unwrap();
+        let (name, other) = (here.name(), there.name());
+        apply_hub(here, "controller-per-cluster");
+        let id = format!("--from-literal=id={name}");
+        here.kubectl(&["create", "configmap", "-n", "namesake", "namesake-cluster", &id]).unwrap();
+        namesake(kubeconfig, &["join", name, "--hub", name, "--id", name]).await;
+        namesake(kubeconfig, &["join", other, "--hub", name, "--id", other, "--read-only"]).await;
+    }
+    let before = [east.audit().unwrap(), west.audit().unwrap()];
+    let controllers = [
+        controller(bed, east, "controller-per-cluster", &[]).await,
+        controller(bed, west, "controller-per-cluster", &[]).await,
+    ];
+    for controller in &controllers {
+        controller.wait_ready().await;
+    }
+    story(east, &[east, west], &controllers[0]).await;
+    for controller in &controllers {
+        let said = controller.get("/ready?verbose").await.1;
+        assert!(!said.contains("[!]"), "{said}");
+    }
+    for ((here, there), before) in pairs.into_iter().zip(&before) {
+        let uid = there.request("GET", "/api/v1/namespaces/kube-system", None).await.unwrap();
+        let reader = format!("namesake-reader-{}", &text(&uid["metadata"]["uid"])[..8]);
+        let allowed = allowed(&rules(here, &format!("clusterroles/{reader}")).await);
+        assert_eq!(asked_by(here, before, &reader), allowed, "{}: left asked, right allowed", here.name());
+        assert!(allowed.iter().all(|may| matches!(&may[..4], "list" | "watc" | "get ")), "{allowed:?}");
+        assert!(!asked_by(here, before, "namesake-member").is_empty());
+    }
 }

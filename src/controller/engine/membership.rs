@@ -33,7 +33,8 @@ impl Engine {
                     .or_insert_with(|| Following::new(member.origin.clone(), limits, now));
                 following.origin = member.origin.clone();
                 (following.unusable, following.leaving) = (None, None);
-                following.restart(Some(member), before, limits, now);
+                let write = self.settings.write_only_to.as_ref().is_none_or(|only| *only == id);
+                following.restart(Some((member, write)), before, limits, now);
                 if before.is_none() {
                     let dirty = self.world.set_reach(&id, Reach::Unheard { since: now });
                     self.mark(dirty);

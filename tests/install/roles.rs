@@ -55,19 +55,18 @@ metadata: {{name: {name}, namespace: default}}
     )
 }
 
-/// The status of a condition of a ServiceExport in `default`.
-async fn condition(cluster: &Cluster, name: &str, kind: &str) -> String {
+/// A condition of a ServiceExport in `default`; null where there is none.
+async fn condition(cluster: &Cluster, name: &str, kind: &str) -> Value {
     let path = format!("/apis/multicluster.x-k8s.io/v1beta1/namespaces/default/serviceexports/{name}");
     let export = cluster.request("GET", &path, None).await.unwrap_or_default();
     let conditions = export["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let condition = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
-    condition["status"].as_str().unwrap_or_default().to_owned()
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
 pub async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
     until("the export is ready", || async {
-        let status = condition(cluster, name, "Ready").await;
-        if status == "True" { Ok(()) } else { Err(format!("{status:?}\n{}", controller.process.log_tail(30))) }
+        let ready = condition(cluster, name, "Ready").await;
+        if ready["status"] == "True" { Ok(()) } else { Err(format!("{ready}\n{}", controller.process.log_tail(30))) }
     })
     .await;
 }
@@ -84,7 +83,7 @@ async fn story(exporter: &Cluster, importers: &[&Cluster], controller: &Namesake
     exporter.apply(&exported("web", "").replace("10.1.0.5", "10.1.0.6")).await.unwrap();
     exporter.kubectl(&["delete", "service", "web"]).unwrap();
     until("there is nothing to export", || async {
-        if condition(exporter, "web", "Valid").await == "False" { Ok(()) } else { Err("valid".to_owned()) }
+        if condition(exporter, "web", "Valid").await["status"] == "False" { Ok(()) } else { Err("valid".to_owned()) }
     })
     .await;
     exporter.apply(&exported("web", "clusterIP: None, ")).await.unwrap();

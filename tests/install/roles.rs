@@ -33,7 +33,7 @@ spec:
 ";
 
 /// A service with an endpoint, exported.
-pub fn exported(name: &str, spec: &str) -> String {
+fn exported(name: &str, spec: &str) -> String {
     format!(
         "
 apiVersion: v1
@@ -63,7 +63,7 @@ async fn condition(cluster: &Cluster, name: &str, kind: &str) -> Value {
     conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
-pub async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
+async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
     until("the export is ready", || async {
         let ready = condition(cluster, name, "Ready").await;
         if ready["status"] == "True" { Ok(()) } else { Err(format!("{ready}\n{}", controller.process.log_tail(30))) }
@@ -77,7 +77,7 @@ async fn import_of(cluster: &Cluster, name: &str) -> Option<Value> {
 }
 
 /// Everything that the controller does with a service: made, changed, turned headless, taken back.
-async fn story(exporter: &Cluster, importers: &[&Cluster], controller: &Namesake) {
+pub async fn story(exporter: &Cluster, importers: &[&Cluster], controller: &Namesake) {
     exporter.apply(&exported("web", "")).await.unwrap();
     exported_everywhere(exporter, "web", controller).await;
     exporter.apply(&exported("web", "").replace("10.1.0.5", "10.1.0.6")).await.unwrap();

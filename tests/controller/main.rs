@@ -9,7 +9,9 @@
 #[path = "../clusterset/mod.rs"]
 mod clusterset;
 
+mod bad_members;
 mod beds;
+mod care;
 mod comings;
 mod dns;
 mod example;
@@ -20,6 +22,11 @@ mod kill;
 mod loyalty;
 mod namespaces;
 mod outage;
+mod replicas;
 mod retype;
+mod shapes;
+mod soak;
+mod sources;
 mod told;
+mod versions;
 mod writes;

@@ -169,12 +169,15 @@ impl Engine {
                     self.world.keep(cluster, object.kind(), &echo::key(object));
                     return;
                 }
+                if following.outbox.is_busy() {
+                    following.echoes.shown(object, version);
+                }
                 if let Observed::Namespace(name, _) = &**object {
                     following.outbox.namespace_changed(name);
                 }
                 source = matches!(object.kind(), Kind::Exports | Kind::Services | Kind::Slices);
             }
-            MemberUpdate::End(kind) => following.echoes.listed(*kind),
+            MemberUpdate::End(kind) => following.echoes.listed(*kind, following.outbox.is_busy()),
             MemberUpdate::Served(served) => {
                 if let Some(live) = &mut following.live {
                     live.version = Some(served.version);

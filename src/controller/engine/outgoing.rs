@@ -143,8 +143,12 @@ impl Engine {
         following.outbox.done(&done.target, done.trouble.as_ref(), Instant::now());
         let mut dirty = Vec::new();
         for (object, version) in done.seen {
-            following.echoes.wrote(&object, version);
-            dirty.push(object.tell(&mut self.world, &cluster));
+            if following.echoes.wrote(&object, version) {
+                dirty.push(object.tell(&mut self.world, &cluster));
+            }
+        }
+        if !following.outbox.is_busy() {
+            following.echoes.rest();
         }
         dirty.into_iter().for_each(|dirty| self.mark(dirty));
         if let Target::Service(key) = &done.target {

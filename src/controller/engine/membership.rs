@@ -43,7 +43,8 @@ impl Engine {
                     .or_insert_with(|| Following::new(member.origin.clone(), limits, now));
                 following.origin = member.origin.clone();
                 (following.unusable, following.leaving) = (None, None);
-                following.restart(Some(member), before, limits, now);
+                let write = self.settings.write_only_to.as_ref().is_none_or(|only| *only == id);
+                following.restart(Some((member, write)), before, limits, now);
                 let reach = before.unwrap_or(Reach::Unheard { since: now });
                 let dirty = self.world.set_reach(&id, reach);
                 self.mark(dirty);

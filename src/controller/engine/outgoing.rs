@@ -199,7 +199,7 @@ impl Engine {
         let message = match &trouble {
             None => {
                 if following.failing.remove(target) {
-                    info!(%cluster, "{target} is written again");
+                    info!(%cluster, "{target} is as it should be again");
                 }
                 if following.failing.is_empty() {
                     following.last_error = None;

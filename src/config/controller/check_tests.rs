@@ -96,6 +96,7 @@ fn the_defaults_are_those_of_the_contract() {
         duration: Duration::from_secs(15),
     };
     assert_eq!(controller.lease, Some(lease));
+    assert_eq!(controller.source_leases, None);
     assert_eq!(log, Log { format: LogFormat::Text, filter: "info".to_owned(), queries: false });
     assert_eq!(warnings, Vec::<String>::new());
     let everywhere = "[::]:8081".parse().ok();
@@ -104,6 +105,17 @@ fn the_defaults_are_those_of_the_contract() {
     let moved = pod(&[("metrics", "127.0.0.1:9153")]).admin;
     assert_eq!((moved.ready, moved.metrics), (everywhere, "127.0.0.1:9153".parse().ok()));
     assert_eq!(pod(&[("admin", "none")]).admin.ready, None);
+}
+
+#[test]
+fn mcs_r84_leases_of_sources_last_as_long_as_a_silent_cluster_keeps_its_endpoints() {
+    let of = |typed: &[(&str, &str)]| pod(typed).controller.source_leases;
+    let lasting =
+        |seconds| Some(SourceLeases { namespace: "pods-own".to_owned(), duration: Duration::from_secs(seconds) });
+    assert_eq!(of(&[("source_leases", "true")]), lasting(300));
+    assert_eq!(of(&[("source_leases", "true"), ("unreachable_ttl", "10m")]), lasting(600));
+    assert_eq!(of(&[("source_leases", "true"), ("shard", "0/2")]), lasting(300));
+    assert_eq!(of(&[("source_leases", "true"), ("shard", "1/2")]), None, "one of several is enough");
 }
 
 #[test]

@@ -34,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 pub(crate) use access::chain;
+pub(crate) use decode::version as version_of;
 pub use access::{Access, Endpoint, KubeError, default_kubeconfig};
 use follow::Follower;
 use imports::ForDns;

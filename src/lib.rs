@@ -25,7 +25,7 @@
 //! | [`metrics`] | every metric, registered once | – |
 //! | [`telemetry`] | log lines: format, filter, escaping | – |
 //! | [`systemd`] | readiness and watchdog for the service manager | – |
-//! | [`config`] | validated settings and the file format v1 | `answers`, `dns` |
+//! | [`config`] | validated settings and the file format v1 | `answers`, `dns`, `controller` |
 //! | [`admin`] | health, ready, metrics, explain | all but `cli` |
 //! | [`serve`] | the running DNS half: start, watch, stop | all but `cli` |
 //! | [`cli`] | one file per command | all |

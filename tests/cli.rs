@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use namesake::config::{KEYS, Shape, example};
+use namesake::config::{Keyed, Shape, controller, dns, example};
 
 /// `namesake` without the variables of this machine.
 fn namesake(args: &[&str]) -> Command {
@@ -44,7 +44,16 @@ fn root() -> &'static Path {
 
 #[test]
 fn help_goes_to_stdout_and_is_no_error() {
-    for args in [&["--help"][..], &["dns", "--help"], &["dns", "-h"], &["explain", "--help"], &["--version"]] {
+    for args in [
+        &["--help"][..],
+        &["dns", "--help"],
+        &["dns", "-h"],
+        &["controller", "--help"],
+        &["join", "--help"],
+        &["leave", "--help"],
+        &["explain", "--help"],
+        &["--version"],
+    ] {
         let ran = ran(args);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
         assert!(ran.out.is_ascii() || args[0] == "explain", "{args:?}: plain text");
@@ -53,10 +62,9 @@ fn help_goes_to_stdout_and_is_no_error() {
     assert_eq!(ran(&["--version"]).out, concat!("namesake ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-#[test]
-fn the_help_of_dns_has_every_flag_under_a_heading_with_its_default() {
-    let help = ran(&["dns", "--help"]).out;
-    for spec in KEYS {
+fn has_every_flag_under_a_heading_with_its_default<K: Keyed>() {
+    let help = ran(&[K::COMMAND, "--help"]).out;
+    for spec in K::TABLE {
         assert!(
             help.contains(&format!("{} ", spec.flag())) || help.contains(&format!("{}[", spec.flag())),
             "{}",
@@ -67,14 +75,21 @@ fn the_help_of_dns_has_every_flag_under_a_heading_with_its_default() {
             assert!(help.contains(&format!("[default: {}]", spec.default)), "{}", spec.name);
         }
     }
-    for words in ["Examples:", "Exit codes:", "NAMESAKE_LOG_FORMAT"] {
+    let variable = format!("{}LOG_FORMAT", K::PREFIX);
+    for words in ["Examples:", "Exit codes:", &variable] {
         assert!(help.contains(words), "{words}");
     }
 }
 
 #[test]
+fn the_help_has_every_flag_under_a_heading_with_its_default() {
+    has_every_flag_under_a_heading_with_its_default::<dns::Key>();
+    has_every_flag_under_a_heading_with_its_default::<controller::Key>();
+}
+
+#[test]
 fn what_was_asked_for_wrongly_ends_with_2_and_a_remedy() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["dns", "--from", "x", "--ttl", "9999"], "namesake: --ttl 9999: more than 3600; give 0 to 3600 seconds\n"),
         (
             &["dns", "--from", "x", "--zone", "a..b", "--lameduck", "5"],
@@ -90,6 +105,27 @@ fn what_was_asked_for_wrongly_ends_with_2_and_a_remedy() {
             "namesake: /nonexistent.yaml: No such file or directory (os error 2); give a readable file to --config\n",
         ),
         (&["dns", "--zones", "a"], "similar argument exists: '--zone'"),
+        (
+            &["controller"],
+            "namesake: no members: nothing says where member clusters are; give --hub CONTEXT, --member CONTEXT or --member-folder DIR, or run in a pod of the hub\n",
+        ),
+        (
+            &["controller", "--hub", "h", "--shard", "3/3", "--families=both", "--member", "a=x,b=x"],
+            "namesake: --member b=x: the context a has this id too; give each cluster an id of its own\n\
+             namesake: --families both: no such choice; give intersection or union\n\
+             namesake: --shard 3/3: there is no such part; write I/N with I from 0 to N-1, such as 0/3\n",
+        ),
+        (
+            &["controller", "--no-hub", "--hub", "h", "--member", "a"],
+            "namesake: --hub h: --no-hub says that there is none; keep one of them\n",
+        ),
+        (
+            &["controller", "--config", "/nonexistent.yaml"],
+            "namesake: /nonexistent.yaml: No such file or directory (os error 2); give a readable file to --config\n",
+        ),
+        (&["controller", "--members", "a"], "similar argument exists: '--member'"),
+        (&["join", "a"], "--hub <CONTEXT>"),
+        (&["leave", "a", "--hub", "h", "--member-only"], "cannot be used with"),
         (&["serve"], "unrecognized subcommand 'serve'"),
         (&["explain"], "<NAME>"),
     ];
@@ -119,6 +155,51 @@ fn the_three_layers_name_themselves_in_errors() {
 }
 
 #[test]
+fn the_layers_of_the_controller_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("controller.yaml");
+    std::fs::write(&file, "version: 1\nno_hub: true\nmember: [a=A, b]\ndrain: soon\nfamilies: any\nttl: 5\n").unwrap();
+    let shown = file.display();
+    let start = |variables: &[(&str, &str)], args: &[&str]| {
+        let mut command = namesake(&[&["controller"], args].concat());
+        run(command.env("NAMESAKE_CONTROLLER_CONFIG", &file).envs(variables.iter().copied()))
+    };
+    let unknown = start(&[], &[]);
+    assert_eq!(
+        (unknown.code, unknown.err),
+        (
+            Some(2),
+            format!("namesake: {shown}:6: ttl: no such key; `namesake controller --help` has them all, with _ for -\n")
+        )
+    );
+    std::fs::write(&file, "version: 1\nno_hub: true\nmember: [a=A, b]\ndrain: soon\nfamilies: any\n").unwrap();
+    let wrong = start(&[("NAMESAKE_CONTROLLER_FAMILIES", "both"), ("NAMESAKE_DRAIN", "x")], &["--drain", "9"]);
+    assert_eq!(
+        (wrong.code, wrong.err),
+        (
+            Some(2),
+            format!(
+                "namesake: {shown}:3: member a=A: \"A\" can't be a cluster id, which is a DNS label of 1 to 63 lower-case \
+                 letters, digits and dashes; give another one\n\
+                 namesake: NAMESAKE_CONTROLLER_FAMILIES both: no such choice; give intersection or union\n\
+                 namesake: --drain 9: has no unit; write it as 5s, 100ms or 1m30s, so 9s for seconds\n"
+            )
+        )
+    );
+    // A file of the other command is told apart at once.
+    std::fs::write(&file, "version: 1\nzone: [a.test]\n").unwrap();
+    assert!(start(&[], &[]).err.contains(":2: zone: no such key; "), "{}", start(&[], &[]).err);
+}
+
+#[test]
+fn join_and_leave_stand_in_the_help() {
+    let help = ran(&["--help"]).out;
+    for command in ["dns", "controller", "explain", "sandbox", "plan", "generate", "join", "leave"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(&format!("{command} "))), "{command}: {help}");
+    }
+}
+
+#[test]
 fn an_unknown_key_of_the_file_names_file_line_and_nearest_key() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("dns.yaml");
@@ -128,15 +209,20 @@ fn an_unknown_key_of_the_file_names_file_line_and_nearest_key() {
     assert_eq!(ran.code, Some(2));
 }
 
-/// `config/dns.example.yaml` is written from the one definition of the settings.
-#[test]
-fn the_example_file_says_every_key_and_its_default() {
-    let path = root().join("config/dns.example.yaml");
-    if std::fs::read_to_string(&path).unwrap_or_default() != example() {
-        let new = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dns.example.yaml");
-        std::fs::write(&new, example()).unwrap();
-        panic!("config/dns.example.yaml is not what the settings are; if that is meant: cp {} config/", new.display());
+fn the_example_file_is_that_of<K: Keyed>() {
+    let name = format!("{}.example.yaml", K::COMMAND);
+    if std::fs::read_to_string(root().join("config").join(&name)).unwrap_or_default() != example::<K>() {
+        let new = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
+        std::fs::write(&new, example::<K>()).unwrap();
+        panic!("config/{name} is not what the settings are; if that is meant: cp {} config/", new.display());
     }
+}
+
+/// The example files are written from the one definition of the settings.
+#[test]
+fn the_example_files_say_every_key_and_its_default() {
+    the_example_file_is_that_of::<dns::Key>();
+    the_example_file_is_that_of::<controller::Key>();
 }
 
 #[test]

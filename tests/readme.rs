@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use clusters::Folder;
 
-use namesake::config::{KEYS, Section, Shape};
-use namesake::metrics::{Metric, TABLE};
+use namesake::config::{Keyed, Shape, Spec, controller, dns};
+use namesake::metrics::{CONTROLLER_TABLE, Metric, TABLE};
 use product::{Namesake, PATIENCE, binary, root};
 use testbed::Bed;
 
@@ -46,12 +46,12 @@ fn with_part(name: &str, part: &str) -> String {
     format!("{before}<!-- {name} -->\n{part}<!-- /{name} -->\n{after}")
 }
 
-#[test]
-fn the_options_are_those_of_the_program() {
+/// The tables of a command's options.
+fn options<K: Keyed>() -> String {
     let mut part = String::new();
-    for section in Section::ALL {
+    for section in K::SECTIONS {
         part.push_str(&format!("\n**{}**\n\n| Flag | Default | |\n|---|---|---|\n", section.title()));
-        for spec in KEYS.iter().filter(|spec| spec.section == section) {
+        for spec in K::TABLE.iter().filter(|spec| spec.section == *section) {
             let value = if spec.shape == Shape::Switch { String::new() } else { format!(" {}", spec.value) };
             let flag = format!("`{}{value}`", spec.flag()).replace('|', "\\|");
             let default = match (spec.shape, spec.default) {
@@ -65,21 +65,36 @@ fn the_options_are_those_of_the_program() {
         }
     }
     part.push('\n');
-    must_be("options", &with_part("options", &part));
+    part
+}
+
+#[test]
+fn the_options_are_those_of_the_program() {
+    must_be("options", &with_part("options", &options::<dns::Key>()));
+}
+
+#[test]
+fn the_options_of_the_controller_are_those_of_the_program() {
+    must_be("controller-options", &with_part("controller-options", &options::<controller::Key>()));
 }
 
 #[test]
 fn the_metrics_are_those_of_the_program() {
-    let mut part = String::from("\n| Metric | Labels | |\n|---|---|---|\n");
     let ours = |name: &str| name.starts_with("namesake_");
     let (own, rest): (Vec<&Metric>, Vec<&Metric>) = TABLE.iter().partition(|metric| ours(metric.name));
-    for metric in own.iter().chain(&rest) {
+    must_be("metrics", &with_part("metrics", &metrics(own.into_iter().chain(rest))));
+    must_be("controller", &with_part("controller metrics", &metrics(CONTROLLER_TABLE)));
+}
+
+fn metrics<'a>(table: impl IntoIterator<Item = &'a Metric>) -> String {
+    let mut part = String::from("\n| Metric | Labels | |\n|---|---|---|\n");
+    for metric in table {
         let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
         let help = metric.help.replace('<', "&lt;").replace('|', "\\|");
         part.push_str(&format!("| `{}` | {} | {help} |\n", metric.name, labels.join(" ")));
     }
     part.push('\n');
-    must_be("metrics", &with_part("metrics", &part));
+    part
 }
 
 #[test]
@@ -99,9 +114,11 @@ fn what_the_readme_names_is_there() {
     for path in named {
         assert!(root().join(&path).exists(), "{path} is not there");
     }
+    let flags: BTreeSet<_> =
+        dns::Key::TABLE.iter().map(Spec::flag).chain(controller::Key::TABLE.iter().map(Spec::flag)).collect();
     for word in readme.split([' ', '`', '=', '\n', '|', ',', '.', ':', ';', '(', ')', '{']) {
         if let Some(flag) = word.strip_prefix("--").filter(|flag| flag.starts_with(|c: char| c.is_ascii_lowercase())) {
-            let known = KEYS.iter().any(|spec| spec.flag() == word);
+            let known = flags.contains(word);
             let of_others = [
                 "release",
                 "server",
@@ -118,7 +135,10 @@ fn what_the_readme_names_is_there() {
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }
         if word.starts_with("namesake_") || word.starts_with("coredns_") {
-            assert!(word.ends_with('_') || TABLE.iter().any(|metric| metric.name == word), "{word} is no metric");
+            assert!(
+                word.ends_with('_') || TABLE.iter().chain(CONTROLLER_TABLE).any(|metric| metric.name == word),
+                "{word} is no metric"
+            );
         }
     }
 }

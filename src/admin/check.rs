@@ -38,7 +38,7 @@ pub(super) async fn health(address: SocketAddr, shared: Arc<Shared>, stop: Cance
             return;
         }
         let took = begin.elapsed();
-        shared.parts.metrics.health_request(took, result.is_err());
+        shared.half.health_request(took, result.is_err());
         match result {
             Err(error) => tracing::warn!("Local health request to \"http://{address}/health\" failed: {error}"),
             Ok(()) if took > EVERY => {
@@ -75,12 +75,11 @@ async fn ask(address: SocketAddr) -> std::io::Result<()> {
 /// Tells systemd: ready once, alive as long as this runs, stopping at the end. Being alive does not hang on the
 /// self-check: whoever fills the admin port with connections must not get the DNS server restarted.
 pub(super) async fn notify(shared: Arc<Shared>, stop: CancellationToken) {
-    let notifier = shared.parts.notifier;
-    let state = &shared.parts.state;
+    let notifier = shared.half.notifier();
     let mut ready = false;
     let mut alive = Instant::now();
     loop {
-        if state.shutting_down() || stop.is_cancelled() {
+        if shared.half.shutting_down() || stop.is_cancelled() {
             notifier.stopping();
             // Alive until the end: lameduck may take longer than the watchdog's patience.
             while let Some(every) = notifier.watchdog_interval() {
@@ -91,9 +90,9 @@ pub(super) async fn notify(shared: Arc<Shared>, stop: CancellationToken) {
             }
             return;
         }
-        if !ready && shared.is_ready() {
+        if !ready && shared.half.ready().0 {
             ready = true;
-            notifier.ready("serving");
+            notifier.ready(shared.half.ready_status());
         }
         if let Some(every) = notifier.watchdog_interval()
             && alive.elapsed() + LOOK >= every

@@ -7,9 +7,13 @@
 //! | `/ready` | 200 `OK`, else 503 and what is not ready (CoreDNS's `ready`); `?verbose` names every condition |
 //! | `/metrics` | Prometheus's text format |
 //! | `/explain?name=&type=` | the answer to a query and the reason for it |
+//!
+//! Both halves have them: [`AdminParts`] are what the DNS half shows, [`ControllerParts`] what the controller shows.
 
 mod check;
 mod connections;
+mod controller;
+mod dns;
 mod ready;
 mod routes;
 
@@ -23,10 +27,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::{Metrics, State};
-use crate::source::{Health, WatchPhase};
 use crate::systemd::Notifier;
-pub use ready::{AdminState, is_ready};
+pub use controller::ControllerParts;
+pub use dns::{AdminParts, Explain, is_ready};
+pub use ready::AdminState;
 use routes::Shared;
 
 /// Where each part listens; `None` is not at all. Equal addresses share a listener; port 0 takes a free port.
@@ -55,25 +59,32 @@ impl AdminConfig {
     }
 }
 
-/// Says what is served for a name and a type, and why; the error is for people too.
-pub type Explain = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
-
-/// What the routes look at.
-pub struct AdminParts {
-    /// What is not ready in `/ready`'s body: `multicluster`, or `kubernetes`, by the directive that was used.
-    pub plugin: &'static str,
-    /// The watches.
-    pub health: Arc<Health>,
-    /// Bound, shutting down.
-    pub state: Arc<AdminState>,
-    /// The counters.
-    pub metrics: Arc<Metrics>,
-    /// Counts of the index and the zones at a scrape. `synced` and `watches` are filled in from `health`.
-    pub counts: Arc<dyn Fn() -> State + Send + Sync>,
+/// A half of Namesake, as the routes see it.
+pub trait Half: Send + Sync + 'static {
+    /// Whether it is ready, and `/ready`'s body: `OK`, or what is not ready.
+    fn ready(&self) -> (bool, &'static str);
+    /// The same with a line for each condition.
+    fn verbose(&self) -> (bool, String);
+    /// What the log says of a probe that found it not ready.
+    fn unready_line(&self, body: &str) -> String;
+    /// The body of `/metrics`. It may take its time.
+    fn metrics(&self) -> Result<String, String>;
     /// The route `/explain`, if there is one.
-    pub explain: Option<Explain>,
+    fn explain(&self) -> Option<Explain> {
+        None
+    }
+    /// A request to our own `/health` took so long, or failed.
+    fn health_request(&self, took: Duration, failed: bool) {
+        let _ = (took, failed);
+    }
+    /// Whether it is on its way out.
+    fn shutting_down(&self) -> bool;
     /// Who is told under systemd.
-    pub notifier: Notifier,
+    fn notifier(&self) -> Notifier;
+    /// What systemd shows of it from then on.
+    fn ready_status(&self) -> &'static str {
+        "serving"
+    }
 }
 
 /// Why the routes could not be opened.
@@ -122,7 +133,7 @@ impl Admin {
     ///
     /// # Errors
     /// If an address can't be listened on, or no thread can be started.
-    pub fn start(config: &AdminConfig, parts: AdminParts) -> Result<Self, AdminError> {
+    pub fn start(config: &AdminConfig, half: impl Half) -> Result<Self, AdminError> {
         let mut bound = *config;
         let mut wanted: BTreeMap<SocketAddr, Vec<&'static str>> = BTreeMap::new();
         for (part, address) in bound.parts() {
@@ -154,7 +165,7 @@ impl Admin {
             .map_err(AdminError::Threads)?;
         let stop = CancellationToken::new();
         let stopped = stop.clone();
-        let shared = Arc::new(Shared::new(parts));
+        let shared = Arc::new(Shared::new(Box::new(half)));
         let thread = thread::Builder::new().name("admin".to_owned()).spawn(move || {
             runtime.block_on(run(listeners, &bound, &shared, &stopped));
             runtime.shutdown_timeout(GRACE);
@@ -206,18 +217,4 @@ async fn run(
     }
     tasks.spawn(check::notify(Arc::clone(shared), stop.clone()));
     while tasks.join_next().await.is_some() {}
-}
-
-/// What `/metrics` shows, filled in from the health of the watches.
-fn state(counts: &(dyn Fn() -> State + Send + Sync), health: &Health) -> State {
-    let watch = |resource: crate::model::Resource| {
-        let status = health.status(resource);
-        crate::metrics::Watch {
-            resource: resource.plural(),
-            up: status.phase == WatchPhase::Live,
-            age: status.quiet_for,
-            errors: status.troubles.into_iter().collect(),
-        }
-    };
-    State { synced: health.synced(), watches: health.needed().into_iter().map(watch).collect(), ..counts() }
 }

@@ -12,28 +12,24 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
 
-use super::{AdminParts, ready};
+use super::Half;
 use crate::metrics;
 
 /// What every route may look at.
 pub(super) struct Shared {
-    pub(super) parts: AdminParts,
+    pub(super) half: Box<dyn Half>,
     said: Mutex<Option<(&'static str, Instant)>>,
 }
 
 impl Shared {
-    pub(super) fn new(parts: AdminParts) -> Self {
-        Self { parts, said: Mutex::default() }
+    pub(super) fn new(half: Box<dyn Half>) -> Self {
+        Self { half, said: Mutex::default() }
     }
 
-    pub(super) fn is_ready(&self) -> bool {
-        ready::is_ready(&self.parts.health, &self.parts.state)
-    }
-
-    /// CoreDNS's line, but not for every probe: those of a pod that waits a night for a CRD would be 40,000.
+    /// Not for every probe: those of a pod that waits a night for a CRD would be 40,000.
     fn log_not_ready(&self, body: &'static str) {
         if due(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner), body, Instant::now()) {
-            tracing::info!("Plugins not ready: {body:?}");
+            tracing::info!("{}", self.half.unready_line(body));
         }
     }
 }
@@ -72,7 +68,7 @@ pub(super) fn router(parts: &[&'static str], shared: Arc<Shared>) -> Router {
                 router = router.route("/metrics", get(scrape));
                 paths.push("/metrics");
             }
-            _ if shared.parts.explain.is_some() => {
+            _ if shared.half.explain().is_some() => {
                 router = router.route("/explain", get(explain));
                 paths.push("/explain?name=NAME&type=TYPE");
             }
@@ -96,17 +92,16 @@ async fn health() -> impl IntoResponse {
 }
 
 async fn ready(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
-    let AdminParts { health, state, plugin, .. } = &shared.parts;
     let is_verbose = |pair: &str| pair == "verbose" || pair.starts_with("verbose=");
     let verbose = query.is_some_and(|query| query.split('&').any(is_verbose));
-    let (ready, short) = ready::short(health, state, plugin);
+    let (ready, short) = shared.half.ready();
     let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     if !ready {
         shared.log_not_ready(short);
     }
     if verbose {
         // Looked at again, so that code and text say the same.
-        let (ready, text) = ready::verbose(health, state, plugin);
+        let (ready, text) = shared.half.verbose();
         let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         return (code, PLAIN, text).into_response();
     }
@@ -114,13 +109,9 @@ async fn ready(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> 
 }
 
 async fn scrape(State(shared): State<Arc<Shared>>) -> Response {
-    let text = tokio::task::spawn_blocking(move || {
-        let parts = &shared.parts;
-        parts.metrics.render(super::state(&*parts.counts, &parts.health))
-    });
-    match text.await {
+    match tokio::task::spawn_blocking(move || shared.half.metrics()).await {
         Ok(Ok(text)) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
-        Ok(Err(error)) => broken(&error.to_string()),
+        Ok(Err(error)) => broken(&error),
         Err(error) => broken(&error.to_string()),
     }
 }
@@ -133,8 +124,7 @@ struct Question {
 }
 
 async fn explain(State(shared): State<Arc<Shared>>, question: Result<Query<Question>, QueryRejection>) -> Response {
-    let (Some(explain), Ok(Query(Question { name: Some(name), kind }))) = (shared.parts.explain.clone(), question)
-    else {
+    let (Some(explain), Ok(Query(Question { name: Some(name), kind }))) = (shared.half.explain(), question) else {
         let text = "say which name: /explain?name=hello.demo.svc.clusterset.local&type=A\n";
         return (StatusCode::BAD_REQUEST, PLAIN, text).into_response();
     };

@@ -1,4 +1,4 @@
-//! `namesake dns`: arguments → [`Settings`](crate::config::Settings) → the server.
+//! `namesake dns`: arguments → [`Settings`](crate::config::dns::Settings) → the server.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,8 @@ use clap::{ArgMatches, FromArgMatches};
 
 use super::settings::{self, Flags};
 use super::{Exit, complain};
-use crate::config::Section;
+use crate::config::Keyed;
+use crate::config::dns::Key;
 use crate::serve;
 
 pub(super) const ABOUT: &str = "\
@@ -50,7 +51,7 @@ impl FromArgMatches for Args {
 
 impl clap::Args for Args {
     fn augment_args(command: clap::Command) -> clap::Command {
-        settings::augment(command, &Section::ALL)
+        settings::augment::<Key>(command, Key::SECTIONS)
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {

@@ -8,7 +8,8 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use super::settings::{self, Flags};
 use super::{Exit, complain, expand, http, print};
 use crate::answers;
-use crate::config::{Key, Section, Source};
+use crate::config::dns::{Key, Source};
+use crate::config::{Keyed, Section};
 use crate::serve;
 
 pub(super) const ABOUT: &str = "\
@@ -78,7 +79,7 @@ impl clap::Args for Args {
                     .help("Ask a running server, at its --admin address")
                     .help_heading(Section::Source.title()),
             );
-        settings::augment(command, &SECTIONS)
+        settings::augment::<Key>(command, &SECTIONS)
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 
 use super::{Exit, complain};
-use crate::controller::enrol::{self, Cluster, EnrolError, Join, Leave, manifests};
+use crate::controller::enrol::manifests::{self, Grant};
+use crate::controller::enrol::{self, Cluster, EnrolError, Join, Leave};
 use crate::controller::members::IdRules;
 use crate::source::kube::{Access, default_kubeconfig};
 
@@ -22,6 +23,8 @@ Examples:
   namesake join east --hub hub --id east         the context `east` becomes the cluster `east`
   namesake join kind-a --hub kind-hub --id a --server https://172.18.0.3:6443
                                                  the hub reaches it at another address than you
+  namesake join west --hub east --id west --read-only
+                                                 one controller per cluster: that of east reads west's exports
 
 Exit codes:
   0  it is a member
@@ -37,6 +40,7 @@ pub(super) const LEAVE_EXAMPLES: &str = "\
 Examples:
   namesake leave east --hub hub
   namesake leave east --member-only              the hub is gone: clean up the member alone
+  namesake leave west --hub east --read-only     east's controller shall read west no more; west stays as it is
 
 Exit codes:
   0  it is a member no longer, and nothing of ours is left in it
@@ -60,6 +64,34 @@ pub(super) struct JoinArgs {
     /// Take an id of two labels, `name.context`; only Namesake's own DNS can serve it
     #[arg(long)]
     allow_two_label_cluster_id: bool,
+    /// The hub's controller only reads here: for one controller per cluster (--write-only-to), of which another one
+    /// writes into this cluster
+    #[arg(long)]
+    read_only: bool,
+    /// Allow the controller what a policy needs that is off by default (repeatable)
+    #[arg(long, value_name = "POLICY", conflicts_with = "read_only")]
+    grant: Vec<Policy>,
+}
+
+/// Policies that need rights of their own.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Policy {
+    /// Make ServiceExports of labelled Services (--auto-export)
+    AutoExport,
+    /// Make namespaces that are missing (--create-namespaces)
+    CreateNamespaces,
+    /// And delete those that nothing is in any more: to know that, everything in the cluster may be listed
+    RemoveNamespaces,
+}
+
+impl Policy {
+    fn grant(self) -> Grant {
+        match self {
+            Self::AutoExport => Grant::AutoExport,
+            Self::CreateNamespaces => Grant::CreateNamespaces,
+            Self::RemoveNamespaces => Grant::RemoveNamespaces,
+        }
+    }
 }
 
 /// The arguments of `leave`.
@@ -76,6 +108,9 @@ pub(super) struct LeaveArgs {
     /// The cluster's id, where its Secret in the hub was not made by `join`
     #[arg(long, value_name = "ID")]
     id: Option<String>,
+    /// Undo `join --read-only`: what the cluster's own controller wrote stays
+    #[arg(long)]
+    read_only: bool,
 }
 
 #[derive(Debug, Clone, ClapArgs)]
@@ -112,6 +147,8 @@ pub(super) fn join(args: &JoinArgs) -> Exit {
             server: args.server.clone(),
             namespace: common.namespace.clone(),
             rules: IdRules { two_labels: args.allow_two_label_cluster_id, clusterset: None },
+            read_only: args.read_only,
+            grants: args.grant.iter().map(|policy| policy.grant()).collect(),
         };
         let member = common.connect(&common.context).await?;
         let hub = common.connect(&args.hub).await?;
@@ -124,7 +161,7 @@ pub(super) fn join(args: &JoinArgs) -> Exit {
 pub(super) fn leave(args: &LeaveArgs) -> Exit {
     run(async {
         let common = &args.common;
-        let wanted = Leave { id: args.id.clone(), namespace: common.namespace.clone() };
+        let wanted = Leave { id: args.id.clone(), namespace: common.namespace.clone(), read_only: args.read_only };
         let member = common.connect(&common.context).await?;
         let hub = match &args.hub {
             Some(hub) => Some(common.connect(hub).await?),

@@ -3,6 +3,7 @@
 //! Errors go to stderr as `namesake: <what>: <why>; <remedy>`, one a line. Answers go to stdout; a reader that has seen
 //! enough (`| head`) is no error.
 
+mod controller;
 mod dns;
 mod expand;
 mod explain;
@@ -10,6 +11,7 @@ mod generate;
 mod http;
 mod join;
 mod plan;
+mod preview;
 mod sandbox;
 mod settings;
 
@@ -68,6 +70,9 @@ enum Command {
     /// Serve clusterset.local from ServiceImports and EndpointSlices
     #[command(long_about = dns::ABOUT, after_help = dns::EXAMPLES)]
     Dns(dns::Args),
+    /// Make ServiceImports of ServiceExports, in every member cluster
+    #[command(long_about = controller::ABOUT, after_help = controller::EXAMPLES)]
+    Controller(controller::Args),
     /// Say what a name answers, and why
     #[command(long_about = explain::ABOUT, after_help = explain::EXAMPLES)]
     Explain(explain::Args),
@@ -81,11 +86,10 @@ enum Command {
     #[command(long_about = generate::ABOUT, after_help = generate::EXAMPLES)]
     Generate(generate::Args),
     /// Make a cluster a member of the clusterset
-    #[command(hide = true, // until the command `controller` is there, which reads what it writes
-        long_about = join::JOIN, after_help = join::JOIN_EXAMPLES)]
+    #[command(long_about = join::JOIN, after_help = join::JOIN_EXAMPLES)]
     Join(join::JoinArgs),
     /// Take a cluster out of the clusterset
-    #[command(hide = true, long_about = join::LEAVE, after_help = join::LEAVE_EXAMPLES)]
+    #[command(long_about = join::LEAVE, after_help = join::LEAVE_EXAMPLES)]
     Leave(join::LeaveArgs),
 }
 
@@ -101,6 +105,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match cli.command {
         Command::Dns(args) => dns::command(&args),
+        Command::Controller(args) => controller::command(&args).into(),
         Command::Explain(args) => explain::command(&args).into(),
         Command::Sandbox(args) => sandbox::command(&args).into(),
         Command::Plan(args) => plan::command(&args).into(),

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, FromArgMatches};
 
+use super::preview::Policies;
 use super::settings::{self, Flags};
 use super::{Exit, complain};
-use crate::config::{Key, Section, Source};
+use crate::config::Section;
+use crate::config::dns::{Key, Source};
 use crate::preview::Sandbox;
-use crate::reconcile::Settings;
 use crate::serve;
 
 pub(super) const ABOUT: &str = "\
@@ -26,6 +27,8 @@ Examples:
 
 What API servers and kubelets would fill in may be missing: clusterset and pod IPs, uids and defaults are made up, always
 the same. A pod without status is ready. A ServiceExport without creationTimestamp is younger than those that have one.
+
+The policies of the controller are flags, variables (NAMESAKE_CONTROLLER_*) and keys of its settings file here too.
 
 A line that begins with + says that something is new, with ~ that it changed, with - that it is gone, with ! that it is
 wrong; one that begins with # says which manifest was edited.
@@ -57,6 +60,7 @@ pub(super) struct Args {
     dir: PathBuf,
     view: Option<String>,
     flags: Flags,
+    policies: Policies,
 }
 
 impl FromArgMatches for Args {
@@ -65,6 +69,7 @@ impl FromArgMatches for Args {
             dir: matches.get_one::<PathBuf>("dir").cloned().unwrap_or_default(),
             view: matches.get_one::<String>("view").cloned(),
             flags: Flags::of(matches),
+            policies: Policies::of(matches),
         })
     }
 
@@ -83,7 +88,7 @@ impl clap::Args for Args {
                 .help("Answer as seen from this cluster; clusterset IPs differ from cluster to cluster [default: the first by name]")
                 .help_heading("The clusterset"),
         );
-        settings::augment_with(command, &SECTIONS, &DEFAULTS)
+        Policies::augment(settings::augment_with(command, &SECTIONS, &DEFAULTS))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -102,14 +107,17 @@ pub(super) fn dir() -> Arg {
 
 /// Checks the settings and runs the sandbox.
 pub(super) fn command(args: &Args) -> Exit {
-    let settings = match args.flags.settings_with(Some(Source::Folder(args.dir.clone())), &DEFAULTS) {
-        Ok(settings) => settings,
-        Err(error) => {
-            complain(&error);
+    let checked = args.flags.settings_with(Some(Source::Folder(args.dir.clone())), &DEFAULTS);
+    let (settings, policies) = match (checked, args.policies.checked()) {
+        (Ok(settings), Ok(policies)) => (settings, policies),
+        (settings, policies) => {
+            for error in settings.err().iter().chain(policies.err().iter()) {
+                complain(error);
+            }
             return Exit::Usage;
         }
     };
-    let sandbox = Sandbox::open(&args.dir, args.view.as_deref(), Settings::default(), Box::new(io::stdout()));
+    let sandbox = Sandbox::open(&args.dir, args.view.as_deref(), policies, Box::new(io::stdout()));
     let ended = match sandbox {
         Ok(sandbox) => serve::run_sandbox(settings, sandbox).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The duration of `text`, or why it is none.
-pub(super) fn parse(text: &str) -> Result<Duration, &'static str> {
+pub(crate) fn parse(text: &str) -> Result<Duration, &'static str> {
     const NO_UNIT: &str = "has no unit";
     const UNKNOWN: &str = "is no duration";
     let mut total = Duration::ZERO;

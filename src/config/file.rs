@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,9 +17,8 @@ use serde::{Deserialize, Deserializer};
 use serde_saphyr::{Error, Spanned};
 
 use super::error::{ConfigError, Problem, nearest};
-use super::keys::{Key, Shape};
+use super::keys::{Keyed, Shape};
 use super::raw::{Given, Place};
-use super::table::KEYS;
 
 /// The one version of the format.
 const VERSION: &str = "1";
@@ -27,7 +27,7 @@ const VERSION: &str = "1";
 const LARGEST: u64 = 1 << 20;
 
 /// The settings in a file.
-pub(super) fn read(path: &Path) -> Result<Vec<(Key, Given)>, ConfigError> {
+pub(super) fn read<K: Keyed>(path: &Path) -> Result<Vec<(K, Given)>, ConfigError> {
     let shown = path.display().to_string();
     let unreadable = |why: String| ConfigError::one(&shown, why, "give a readable file to --config");
     let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
@@ -39,17 +39,17 @@ pub(super) fn read(path: &Path) -> Result<Vec<(Key, Given)>, ConfigError> {
 }
 
 /// The settings in the text of a file.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, ConfigError> {
+pub(super) fn parse<K: Keyed>(path: &Path, text: &str) -> Result<Vec<(K, Given)>, ConfigError> {
     let shared: Arc<Path> = path.into();
     let place = |line: u64| format!("{}:{line}", path.display());
-    let entries: Entries =
-        serde_saphyr::from_str(text).map_err(|error| ConfigError { problems: vec![broken(path, &error)] })?;
+    let entries: Entries<K> = serde_saphyr::from_str(text)
+        .map_err(|error| ConfigError { problems: vec![broken(path, &error, K::COMMAND)] })?;
 
     let mut problems = Vec::new();
     let mut settings = Vec::new();
     let mut seen = HashSet::new();
     let mut version = None;
-    for (name, line, value) in entries.0 {
+    for (name, line, value) in entries.pairs {
         let mut problem = |why: String, remedy: String| {
             problems.push(Problem { place: format!("{}: {name}", place(line)), why, remedy });
         };
@@ -61,10 +61,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Config
             version = Some((line, value));
             continue;
         }
-        let Some(spec) = Key::named(&name) else {
-            let remedy = match nearest(&name, KEYS.iter().map(|spec| spec.name).chain(["version"])) {
+        let Some(spec) = K::named(&name) else {
+            let remedy = match nearest(&name, K::TABLE.iter().map(|spec| spec.name).chain(["version"])) {
                 Some(near) => format!("did you mean {near}?"),
-                None => "`namesake dns --help` has them all, with _ for -".to_owned(),
+                None => format!("`namesake {} --help` has them all, with _ for -", K::COMMAND),
             };
             problem("no such key".to_owned(), remedy);
             continue;
@@ -90,7 +90,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Config
             problems = vec![Problem {
                 place: format!("{}: version {text}", place(line)),
                 why: "not a format that this namesake reads".to_owned(),
-                remedy: format!("write `version: {VERSION}` and the keys of `namesake dns --help`"),
+                remedy: format!("write `version: {VERSION}` and the keys of `namesake {} --help`", K::COMMAND),
             }];
         }
         None => problems.push(Problem {
@@ -103,7 +103,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<(Key, Given)>, Config
 }
 
 /// What the YAML reader found, in our words.
-fn broken(path: &Path, error: &Error) -> Problem {
+fn broken(path: &Path, error: &Error, command: &str) -> Problem {
     let place = match error.location() {
         Some(at) if at.line() > 0 => format!("{}:{}", path.display(), at.line()),
         _ => path.display().to_string(),
@@ -111,23 +111,26 @@ fn broken(path: &Path, error: &Error) -> Problem {
     let error = error.without_snippet();
     let (why, remedy) = match error {
         Error::DuplicateMappingKey { key, .. } => {
-            (format!("{} is given twice", key.as_deref().unwrap_or("a key")), "keep one of them")
+            (format!("{} is given twice", key.as_deref().unwrap_or("a key")), "keep one of them".to_owned())
         }
-        Error::MultipleDocuments { .. } => ("more than one document".to_owned(), "keep one, without ---"),
-        Error::Eof { .. } => ("empty".to_owned(), "start with `version: 1`"),
+        Error::MultipleDocuments { .. } => ("more than one document".to_owned(), "keep one, without ---".to_owned()),
+        Error::Eof { .. } => ("empty".to_owned(), "start with `version: 1`".to_owned()),
         other => {
             let text = other.to_string();
             (
                 text.lines().next().unwrap_or("no YAML").to_owned(),
-                "write `key: value` lines, as in config/dns.example.yaml",
+                format!("write `key: value` lines, as in config/{command}.example.yaml"),
             )
         }
     };
-    Problem { place, why, remedy: remedy.to_owned() }
+    Problem { place, why, remedy }
 }
 
 /// The pairs of the file in order, each with the line of its key.
-struct Entries(Vec<(String, u64, Value)>);
+struct Entries<K> {
+    pairs: Vec<(String, u64, Value)>,
+    table: PhantomData<K>,
+}
 
 /// What stands behind a key.
 enum Value {
@@ -137,23 +140,23 @@ enum Value {
     Map,
 }
 
-impl<'de> Deserialize<'de> for Entries {
+impl<'de, K: Keyed> Deserialize<'de> for Entries<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Entries;
+        struct Pairs<K>(PhantomData<K>);
+        impl<'de, K: Keyed> Visitor<'de> for Pairs<K> {
+            type Value = Entries<K>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`key: value` lines")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<K>, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(key) = map.next_key::<Spanned<String>>()? {
-                    let list = Key::named(&key.value).is_some_and(|spec| spec.shape == Shape::Many);
+                    let list = K::named(&key.value).is_some_and(|spec| spec.shape == Shape::Many);
                     let value = if list {
                         map.next_value_seed(List)?
-                    } else if key.value == "version" || Key::named(&key.value).is_some() {
+                    } else if key.value == "version" || K::named(&key.value).is_some() {
                         // As text, so that `dns_version: 1.10` stays what was typed.
                         map.next_value::<Option<String>>()?.map_or(Value::Nothing, Value::One)
                     } else {
@@ -162,10 +165,10 @@ impl<'de> Deserialize<'de> for Entries {
                     };
                     pairs.push((key.value, key.referenced.line(), value));
                 }
-                Ok(Entries(pairs))
+                Ok(Entries { pairs, table: PhantomData })
             }
         }
-        deserializer.deserialize_map(Pairs)
+        deserializer.deserialize_map(Pairs(PhantomData))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::config::dns::Key;
 
 fn read(text: &str) -> Result<Vec<(Key, Given)>, String> {
     parse(Path::new("dns.yaml"), text).map_err(|error| error.to_string())
@@ -76,7 +77,7 @@ fn what_is_no_yaml_names_its_line() {
 #[test]
 fn an_empty_or_missing_file_is_refused() {
     assert!(complaint("").starts_with("dns.yaml"), "{}", complaint(""));
-    let missing = super::read(Path::new("/nonexistent/dns.yaml")).unwrap_err().to_string();
+    let missing = super::read::<Key>(Path::new("/nonexistent/dns.yaml")).unwrap_err().to_string();
     assert_eq!(
         missing,
         "/nonexistent/dns.yaml: No such file or directory (os error 2); give a readable file to --config"
@@ -86,7 +87,7 @@ fn an_empty_or_missing_file_is_refused() {
 #[test]
 fn no_bytes_make_the_reader_panic() {
     let mut rng = fastrand::Rng::with_seed(7);
-    let good = super::super::example();
+    let good = super::super::example::<Key>();
     for _ in 0..2000 {
         let mut bytes = good.clone().into_bytes();
         for _ in 0..rng.usize(1..8) {

@@ -1,49 +1,37 @@
-//! What a setting is: its name in all three layers, its shape and its texts. The settings themselves are in `table`.
+//! What a setting is: its name in all three layers, its shape and its texts. The settings themselves are in the tables of
+//! the commands.
 
-use super::table::KEYS;
+use std::fmt::Debug;
+use std::hash::Hash;
 
-/// A setting. Its texts are in [`KEYS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each is explained in KEYS, where people read it too")]
-pub enum Key {
-    From,
-    Kubeconfig,
-    Context,
-    Zone,
-    Ttl,
-    Negttl,
-    Namespaces,
-    Endpoints,
-    NoEndpoints,
-    MaxEndpoints,
-    EmptyHeadless,
-    IgnoreEmptyService,
-    EndpointNames,
-    EndpointPodNames,
-    ClusterNames,
-    DnsVersion,
-    Nameserver,
-    Nsid,
-    Chaos,
-    Listen,
-    Bufsize,
-    UdpWorkers,
-    TcpConnections,
-    TcpConnectionsPerClient,
-    TcpRead,
-    TcpWrite,
-    TcpIdle,
-    Admin,
-    Health,
-    Ready,
-    Metrics,
-    LogFormat,
-    LogLevel,
-    QueryLog,
-    StartupTimeout,
-    MaxStale,
-    Lameduck,
-    Grace,
+/// The settings of a command: one table is their only definition.
+pub trait Keyed: Debug + Copy + Ord + Hash + Sized + 'static {
+    /// The command whose settings these are.
+    const COMMAND: &'static str;
+    /// How the variables of the command begin.
+    const PREFIX: &'static str;
+    /// Every setting, in the order of the help.
+    const TABLE: &'static [Spec<Self>];
+    /// The headings under which they stand, in reading order.
+    const SECTIONS: &'static [Section];
+
+    /// Its texts.
+    #[must_use]
+    fn spec(self) -> &'static Spec<Self> {
+        Self::TABLE.iter().find(|spec| spec.key == self).unwrap_or(&Self::TABLE[0])
+    }
+
+    /// The setting of this name in the file.
+    #[must_use]
+    fn named(name: &str) -> Option<&'static Spec<Self>> {
+        Self::TABLE.iter().find(|spec| spec.name == name)
+    }
+
+    /// The variable that names the settings file.
+    #[must_use]
+    fn file_variable() -> String {
+        format!("{}CONFIG", Self::PREFIX)
+    }
 }
 
 /// How a setting is written.
@@ -57,7 +45,7 @@ pub enum Shape {
     Switch,
 }
 
-/// What a setting is about: the headings of `--help` and of the example file.
+/// What a setting is about: the headings of `--help` and of the example files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the titles say it")]
 pub enum Section {
@@ -69,13 +57,16 @@ pub enum Section {
     Tcp,
     Admin,
     Lifecycle,
+    Hub,
+    Members,
+    Sharing,
+    Merge,
+    Namespaces,
+    Written,
+    Absence,
 }
 
 impl Section {
-    /// Every section, in reading order.
-    pub const ALL: [Self; 8] =
-        [Self::Source, Self::Zone, Self::Names, Self::Identity, Self::Serving, Self::Tcp, Self::Admin, Self::Lifecycle];
-
     /// The heading.
     #[must_use]
     pub fn title(self) -> &'static str {
@@ -88,17 +79,24 @@ impl Section {
             Self::Tcp => "TCP limits",
             Self::Admin => "Probes, metrics and logs",
             Self::Lifecycle => "Start, stop and old data",
+            Self::Hub => "Where the hub is",
+            Self::Members => "Which clusters are members",
+            Self::Sharing => "Who writes, and how much",
+            Self::Merge => "What exports become",
+            Self::Namespaces => "Which namespaces take part",
+            Self::Written => "What is written into the members",
+            Self::Absence => "Clusters that leave or can't be reached",
         }
     }
 }
 
 /// The texts of one setting.
 #[derive(Debug, Clone, Copy)]
-pub struct Spec {
+pub struct Spec<K> {
     /// Which.
-    pub key: Key,
-    /// Its key in the file. The flag is `--` and the name with `-` for `_`; the variable is `NAMESAKE_` and the name
-    /// in capitals.
+    pub key: K,
+    /// Its key in the file. The flag is `--` and the name with `-` for `_`; the variable is the command's prefix and the
+    /// name in capitals.
     pub name: &'static str,
     /// How it is written.
     pub shape: Shape,
@@ -112,7 +110,7 @@ pub struct Spec {
     pub help: &'static str,
 }
 
-impl Spec {
+impl<K: Keyed> Spec<K> {
     /// The flag, with its dashes.
     #[must_use]
     pub fn flag(&self) -> String {
@@ -122,20 +120,41 @@ impl Spec {
     /// The environment variable.
     #[must_use]
     pub fn variable(&self) -> String {
-        format!("NAMESAKE_{}", self.name.to_ascii_uppercase())
+        format!("{}{}", K::PREFIX, self.name.to_ascii_uppercase())
     }
 }
 
-impl Key {
-    /// Its texts.
-    #[must_use]
-    pub fn spec(self) -> &'static Spec {
-        KEYS.iter().find(|spec| spec.key == self).unwrap_or(&KEYS[0])
-    }
+pub(super) const fn one<K>(
+    key: K,
+    name: &'static str,
+    section: Section,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Spec<K>
+where
+    K: Copy,
+{
+    Spec { key, name, shape: Shape::One, section, value, default, help }
+}
 
-    /// The setting of this name in the file.
-    #[must_use]
-    pub fn named(name: &str) -> Option<&'static Spec> {
-        KEYS.iter().find(|spec| spec.name == name)
-    }
+pub(super) const fn many<K>(
+    key: K,
+    name: &'static str,
+    section: Section,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Spec<K>
+where
+    K: Copy,
+{
+    Spec { key, name, shape: Shape::Many, section, value, default, help }
+}
+
+pub(super) const fn switch<K>(key: K, name: &'static str, section: Section, help: &'static str) -> Spec<K>
+where
+    K: Copy,
+{
+    Spec { key, name, shape: Shape::Switch, section, value: "true|false", default: "false", help }
 }

@@ -1,8 +1,8 @@
 //! Validated settings, and the three layers they come from.
 //!
-//! What was typed ([`Raw`], with the place of each value) and what it means ([`Settings`]) are separate types; the only
-//! way from one to the other is [`Settings::check`], which reports every problem at once, each with its place, its
-//! reason and a remedy.
+//! What was typed ([`Raw`], with the place of each value) and what it means ([`dns::Settings`],
+//! [`controller::Settings`]) are separate types; the only way from one to the other is a check, which reports every
+//! problem at once, each with its place, its reason and a remedy.
 //!
 //! ```text
 //!  dns.yaml ─► file ──┐
@@ -10,10 +10,12 @@
 //!  flags (cli) ───────┘  later wins
 //! ```
 //!
-//! [`KEYS`] is the one definition of every setting: the flags and their help, the variables, the keys of the file,
-//! `config/dns.example.yaml` and the README's table all come from it.
+//! [`Keyed::TABLE`] is the one definition of every setting of a command: the flags and their help, the variables, the
+//! keys of the file, `config/<command>.example.yaml` and the README's tables all come from it.
 
 mod check;
+pub mod controller;
+pub mod dns;
 mod duration;
 mod error;
 mod example;
@@ -21,12 +23,11 @@ mod file;
 mod keys;
 mod parse;
 mod raw;
-mod settings;
-mod table;
+mod shared;
 
+pub(crate) use duration::parse as duration;
 pub use error::{ConfigError, Problem};
 pub use example::example;
-pub use keys::{Key, Section, Shape, Spec};
-pub use raw::{FILE_VARIABLE, Given, Place, Raw, unknown_variables};
-pub use settings::{Admin, Log, Machine, Settings, Source, TcpLimits};
-pub use table::KEYS;
+pub use keys::{Keyed, Section, Shape, Spec};
+pub use raw::{Given, Place, Raw, unknown_variables};
+pub use shared::{Admin, Log};

@@ -41,6 +41,11 @@ pub(super) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Refusa
     refuse("no such choice", format!("give {}", list.join(" or ")))
 }
 
+/// Any text that is there.
+pub(super) fn filled(text: &str) -> Result<String, Refusal> {
+    if text.is_empty() { refuse("empty", "give a name, or leave it out") } else { Ok(text.to_owned()) }
+}
+
 /// Text for a TXT record's one string (RFC 1035 §3.3.14).
 pub(super) fn txt(text: &str) -> Result<String, Refusal> {
     match text.len() {

@@ -6,16 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::nearest;
-use super::keys::{Key, Shape, Spec};
-use super::table::KEYS;
-
-/// The variable that names the settings file.
-pub const FILE_VARIABLE: &str = "NAMESAKE_CONFIG";
+use super::keys::{Keyed, Shape, Spec};
+use super::{controller, dns};
 
 /// Where a value was written. Its order is the order of the layers: a later one wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// Nowhere: the default of [`KEYS`].
+    /// Nowhere: the default of the table.
     Default,
     /// A line of the settings file.
     File(Arc<Path>, u64),
@@ -39,7 +36,7 @@ impl Place {
 
     /// The place of a value of `spec`, as an error message names it.
     #[must_use]
-    pub fn of(&self, spec: &Spec) -> String {
+    pub fn of<K: Keyed>(&self, spec: &Spec<K>) -> String {
         match self {
             Self::Default => format!("{} (default)", spec.flag()),
             Self::File(path, line) => format!("{}:{line}: {}", path.display(), spec.name),
@@ -59,14 +56,20 @@ pub struct Given {
 }
 
 /// What was typed for each setting: later layers over earlier ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Raw {
-    given: BTreeMap<Key, Given>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raw<K> {
+    given: BTreeMap<K, Given>,
 }
 
-impl Raw {
+impl<K> Default for Raw<K> {
+    fn default() -> Self {
+        Self { given: BTreeMap::new() }
+    }
+}
+
+impl<K: Keyed> Raw<K> {
     /// Puts a value in, over one of an earlier layer.
-    pub fn set(&mut self, key: Key, given: Given) {
+    pub fn set(&mut self, key: K, given: Given) {
         match self.given.get(&key) {
             Some(old) if old.place.layer() > given.place.layer() => {}
             _ => {
@@ -77,14 +80,14 @@ impl Raw {
 
     /// What was given for a setting, if anything.
     #[must_use]
-    pub fn get(&self, key: Key) -> Option<&Given> {
+    pub fn get(&self, key: K) -> Option<&Given> {
         self.given.get(&key)
     }
 
-    /// Puts in whatever `lookup` knows of the variables `NAMESAKE_*`. An empty variable counts as not set, since that
+    /// Puts in whatever `lookup` knows of the variables of the command. An empty variable counts as not set, since that
     /// is what an optional value in a manifest becomes.
     pub fn read_variables(&mut self, lookup: impl Fn(&str) -> Option<String>) {
-        for spec in KEYS {
+        for spec in K::TABLE {
             let Some(text) = lookup(&spec.variable()).filter(|text| !text.trim().is_empty()) else { continue };
             let values = match spec.shape {
                 Shape::Many => split(&text),
@@ -100,7 +103,7 @@ impl Raw {
     ///
     /// Every problem of the file: not readable, no YAML, another version, unknown keys, wrong shapes.
     pub fn read_file(&mut self, path: &Path) -> Result<(), super::ConfigError> {
-        for (key, given) in super::file::read(path)? {
+        for (key, given) in super::file::read::<K>(path)? {
             self.set(key, given);
         }
         Ok(())
@@ -110,7 +113,7 @@ impl Raw {
 /// A warning for each of these variables that begins like one of ours and is none. Kubernetes makes some of its own for
 /// every Service (`NAMESAKE_DNS_SERVICE_HOST`, `NAMESAKE_DNS_PORT_53_UDP`), which are left alone.
 pub fn unknown_variables(names: impl IntoIterator<Item = String>) -> Vec<String> {
-    let ours: Vec<String> = KEYS.iter().map(Spec::variable).chain([FILE_VARIABLE.to_owned()]).collect();
+    let ours: Vec<String> = variables::<dns::Key>().chain(variables::<controller::Key>()).collect();
     let link = |name: &str| {
         name.contains("_SERVICE_HOST")
             || name.contains("_SERVICE_PORT")
@@ -122,11 +125,19 @@ pub fn unknown_variables(names: impl IntoIterator<Item = String>) -> Vec<String>
         .filter(|name| name.starts_with("NAMESAKE_") && !ours.contains(name) && !link(name))
         .map(|name| match nearest(&name, ours.iter().map(String::as_str)) {
             Some(near) => format!("{name}: no such variable; did you mean {near}?"),
-            None => format!("{name}: no such variable; `namesake dns --help` has the flags they are named after"),
+            None => {
+                let command = if name.starts_with(controller::Key::PREFIX) { "controller" } else { "dns" };
+                format!("{name}: no such variable; `namesake {command} --help` has the flags they are named after")
+            }
         })
         .collect();
     strangers.sort();
     strangers
+}
+
+/// Every variable of a command.
+fn variables<K: Keyed>() -> impl Iterator<Item = String> {
+    K::TABLE.iter().map(Spec::variable).chain([K::file_variable()])
 }
 
 /// The parts of a list written in one string.

@@ -7,11 +7,13 @@
 mod apply;
 pub mod engine;
 pub mod enrol;
+pub mod lease;
 pub mod members;
 pub mod objects;
 pub mod settings;
+pub mod source_leases;
 pub mod status;
 
 pub use engine::Engine;
-pub use settings::{ControllerSettings, LeaseSettings, WriteLimits};
+pub use settings::{ControllerSettings, LeaseSettings, SourceLeases, WriteLimits};
 pub use status::Status;

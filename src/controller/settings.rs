@@ -15,8 +15,19 @@ pub struct ControllerSettings {
     pub policy: reconcile::Settings,
     /// The lease, where there may be several controllers.
     pub lease: Option<LeaseSettings>,
+    /// Leases in every member that say which clusters are heard, where they are wanted.
+    pub source_leases: Option<SourceLeases>,
     /// How much is written at a time.
     pub writes: WriteLimits,
+}
+
+/// Leases in every member that say which source clusters are heard (R84).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceLeases {
+    /// Their namespace in the members: that of ours, which `namesake join` has made.
+    pub namespace: String,
+    /// How long one lasts: the TTL of a cluster that can't be reached.
+    pub duration: std::time::Duration,
 }
 
 /// A Lease in the hub that says who writes.
@@ -30,6 +41,29 @@ pub struct LeaseSettings {
     pub identity: String,
     /// How long a holder that is not heard keeps it.
     pub duration: std::time::Duration,
+}
+
+/// The shortest duration of a Lease: below it a busy machine would lose it all the time.
+pub const MIN_LEASE: std::time::Duration = std::time::Duration::from_secs(1);
+
+impl LeaseSettings {
+    /// The same for one of several shards, which has a Lease of its own.
+    #[must_use]
+    pub fn of_shard(self, index: u32, count: u32) -> Self {
+        if count <= 1 {
+            return self;
+        }
+        Self { name: format!("{}-{index}-of-{count}", self.name), ..self }
+    }
+
+    /// A name for this process that no other one has: the host's, which is the pod's, and something random, since a
+    /// container that is started anew has its old name.
+    #[must_use]
+    pub fn fresh_identity() -> String {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = host.trim();
+        format!("{}_{:08x}", if host.is_empty() { "namesake" } else { host }, fastrand::u32(..))
+    }
 }
 
 /// Limits of the writes to one member.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::members::{Origin, Watch};
 use crate::model::ClusterId;
@@ -29,8 +30,14 @@ pub struct View {
     pub complete: bool,
     /// Whether this process may write.
     pub writing: Writing,
+    /// Until when this process may write if the lease is not renewed before; `None` where there is no lease.
+    pub until: Option<Instant>,
+    /// What is wrong with the lease, if anything is.
+    pub lease: Option<String>,
     /// The members.
     pub clusters: BTreeMap<ClusterId, ClusterView>,
+    /// The ids of what is registered, as far as they are known.
+    pub ids: BTreeMap<Origin, ClusterId>,
     /// Candidates that are no members, and why.
     pub refused: BTreeMap<Origin, String>,
     /// The watches of the hub and of the folder of kubeconfigs.
@@ -39,6 +46,15 @@ pub struct View {
     pub planning: usize,
     /// What is exported and imported.
     pub totals: Totals,
+}
+
+impl View {
+    /// Whether this process may write at this moment. It looks at the clock: a process that was halted for a while has
+    /// lost the lease before any of its tasks has noticed.
+    #[must_use]
+    pub fn may_write(&self) -> bool {
+        self.writing.may_write() && self.until.is_none_or(|until| Instant::now() < until)
+    }
 }
 
 /// Whether this process may write.

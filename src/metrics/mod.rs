@@ -29,7 +29,7 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Registry, TextEncoder};
 
-pub use controller::ControllerMetrics;
+pub use controller::{CONTROLLER_TABLE, ClusterState, ControllerMetrics, ControllerState, HUB};
 use dns::Listener;
 pub use dns::rcode_name;
 use family::Family;

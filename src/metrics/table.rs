@@ -39,15 +39,15 @@ pub struct Metric {
     pub labels: &'static [&'static str],
 }
 
-const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+pub(super) const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
     Metric { name, kind: Kind::Counter, help, labels }
 }
 
-const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+pub(super) const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
     Metric { name, kind: Kind::Gauge, help, labels }
 }
 
-const fn histogram(
+pub(super) const fn histogram(
     name: &'static str,
     bounds: &'static [f64],
     labels: &'static [&'static str],
@@ -56,17 +56,20 @@ const fn histogram(
     Metric { name, kind: Kind::Histogram(bounds), help, labels }
 }
 
-/// Declares the constants and lists them in [`TABLE`], so that none can be forgotten.
+/// Declares the constants and lists them in a table, so that none can be forgotten.
 macro_rules! table {
-    ($($constant:ident = $metric:expr;)*) => {
+    ($(#[$doc:meta])* $table:ident; $($constant:ident = $metric:expr;)*) => {
         $(pub(super) const $constant: Metric = $metric;)*
-        /// Every metric this server can show. Those of CoreDNS keep its names, labels, buckets and help texts
-        /// (`dns.md` 2.4), so that dashboards and alerts keep working; ours begin with `namesake_`.
-        pub const TABLE: &[Metric] = &[$($constant),*];
+        $(#[$doc])*
+        pub const $table: &[Metric] = &[$($constant),*];
     };
 }
+pub(super) use table;
 
 table! {
+    /// Every metric that the DNS half can show. Those of CoreDNS keep its names, labels, buckets and help texts
+    /// (`dns.md` 2.4), so that dashboards and alerts keep working; ours begin with `namesake_`.
+    TABLE;
     BUILD_INFO = gauge("coredns_build_info", &["version", "revision", "goversion"],
         "A metric with a constant '1' value labeled by version, revision, and goversion from which Namesake was built.");
     PANICS = counter("coredns_panics_total", &[], "A metrics that counts the number of panics.");

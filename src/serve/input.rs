@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::RunError;
 use crate::answers::Options;
-use crate::config::Source;
+use crate::config::dns::Source;
 use crate::feed::{self, Feed};
 use crate::metrics::Metrics;
 use crate::model::Update;

@@ -6,6 +6,7 @@
 //!  stop      unready at once ─► lameduck: DNS and /health go on ─► drain ─► exit 0
 //! ```
 
+mod controller;
 mod input;
 mod once;
 mod report;
@@ -19,7 +20,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::admin::{Admin, AdminConfig, AdminError, AdminParts, AdminState};
 use crate::answers::Store;
-use crate::config::{self, Settings};
+use crate::config::{self, dns::Settings};
 use crate::dns::{self, BindError, Bound, LineFormat, LineLog, QueryLog, Running, ServerConfig};
 use crate::feed::{Feed, Now};
 use crate::metrics::Metrics;
@@ -28,6 +29,7 @@ use crate::source::{Health, QUEUE, Trouble, WatchPhase};
 use crate::systemd::Notifier;
 use crate::telemetry::{self, LogFormat, TelemetryError};
 
+pub use controller::run_controller;
 pub use input::{Input, InputError, convert};
 pub use once::{LookError, look};
 

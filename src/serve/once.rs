@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::input::{Input, InputError, convert};
 use crate::answers::{Options, Store};
-use crate::config::Source;
+use crate::config::dns::Source;
 use crate::feed::{self, Feed, Now};
 use crate::index::Index;
 use crate::metrics::Metrics;

@@ -2,6 +2,7 @@
 //! hostile or slow client can't do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod controller;
 mod http;
 mod limits;
 mod readiness;

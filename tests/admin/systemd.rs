@@ -4,9 +4,11 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use namesake::admin::AdminParts;
+use namesake::admin::{Admin, AdminParts, AdminState, ControllerParts};
+use namesake::controller::Status;
 use namesake::model::Resource;
 use namesake::systemd::Notifier;
 
@@ -29,8 +31,32 @@ fn unit() {
     next();
 }
 
+/// The same of a controller.
+fn controller() {
+    let (status, state) = (Arc::new(Status::default()), Arc::new(AdminState::new()));
+    let parts = ControllerParts::new(status.clone(), state.clone(), Arc::default(), Notifier::from_env());
+    let _admin = Admin::start(&one(), parts).unwrap();
+    let next = || {
+        let _ = std::io::stdin().read_exact(&mut [0]);
+    };
+    next();
+    status.lock().complete = true;
+    next();
+    state.set_shutting_down();
+    next();
+}
+
 #[test]
 fn systemd_hears_alive_then_ready_then_stopping() {
+    life("systemd::systemd_hears_alive_then_ready_then_stopping", unit, "serving");
+}
+
+#[test]
+fn systemd_hears_of_a_controller_too() {
+    life("systemd::systemd_hears_of_a_controller_too", controller, "running");
+}
+
+fn life(test: &str, unit: fn(), ready: &str) {
     if std::env::var_os("NOTIFY_SOCKET").is_some() {
         return unit();
     }
@@ -39,7 +65,7 @@ fn systemd_hears_alive_then_ready_then_stopping() {
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(LIMIT)).unwrap();
     let mut unit = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "systemd::systemd_hears_alive_then_ready_then_stopping", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env("NOTIFY_SOCKET", &path)
         .env("WATCHDOG_USEC", "400000")
         .env_remove("WATCHDOG_PID")
@@ -69,7 +95,7 @@ fn systemd_hears_alive_then_ready_then_stopping() {
             assert!(Instant::now() < deadline, "never: {what}");
         }
     };
-    assert_eq!(wanted(&mut hear, "ready"), "READY=1\nSTATUS=serving\n");
+    assert_eq!(wanted(&mut hear, "ready"), format!("READY=1\nSTATUS={ready}\n"));
     next.write_all(b"s").unwrap();
     assert_eq!(wanted(&mut hear, "stopping"), "STOPPING=1\nSTATUS=shutting down\n");
     // Alive through lameduck.

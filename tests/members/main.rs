@@ -5,6 +5,7 @@
 mod bad;
 mod identity;
 mod leave;
+mod reader;
 mod rig;
 mod sources;
 mod story;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use tokio::sync::watch;
-use tracing::debug;
+use tracing::{debug, info};
 
 use super::place::Place;
 use super::{Done, Job, Trouble, events, replace, request};
@@ -51,11 +51,16 @@ impl Applier {
         Done { target: job.target, seen, trouble: outcome.err(), wrote }
     }
 
-    /// One request, counted.
-    async fn send(&self, write: Write, resource: &'static str) -> Result<String, WriteError> {
+    /// One request, counted; `of` says what its failure means.
+    async fn send(
+        &self,
+        write: Write,
+        resource: &'static str,
+        of: impl FnOnce(&WriteError) -> Trouble,
+    ) -> Result<String, Trouble> {
         let (verb, begin) = (write.verb, Instant::now());
-        let answer = self.connection.write(write).await;
-        let outcome = if answer.is_ok() { "ok" } else { "error" };
+        let answer = self.connection.write(write).await.map_err(|error| of(&error));
+        let outcome = answer.as_ref().map_or_else(Trouble::label, |_| "ok");
         self.metrics.write(self.cluster.as_str(), resource, verb, outcome, begin.elapsed().as_secs_f64());
         answer
     }
@@ -75,8 +80,21 @@ impl Attempt<'_> {
                 self.check_absent(&change.action, &place).await?;
             }
             let action = self.with_owners(&change.action)?;
-            debug!(cluster = %self.by.cluster, "{place}: {}", change.reason);
             self.one(&action, &place).await?;
+            let cluster = &self.by.cluster;
+            match &action {
+                Action::ApplyImport(object) if object.existing.is_none() => {
+                    info!(%cluster, "{} is imported: {}", job.target, change.reason);
+                }
+                Action::DeleteImport(..) => info!(%cluster, "{} is imported no more: {}", job.target, change.reason),
+                Action::CreateNamespace(_) | Action::CreateExport(_) => {
+                    info!(%cluster, "made {place}: {}", change.reason);
+                }
+                Action::DeleteNamespace(..) | Action::DeleteExport(..) => {
+                    info!(%cluster, "deleted {place}: {}", change.reason);
+                }
+                _ => debug!(%cluster, "{place}: {}", change.reason),
+            }
         }
         Ok(())
     }
@@ -133,13 +151,17 @@ impl Attempt<'_> {
         if let Action::DeleteNamespace(..) = action {
             super::emptiness::check(&self.by.connection, &place.name).await?;
         }
-        let answer = match self.by.send(write, resource).await {
+        let meaning = |error: &WriteError| match error {
+            WriteError::Refused(refusal) if is_delete(action) && refusal.code == 404 => Trouble::Gone,
+            error => Trouble::of(error, action, &place.to_string()),
+        };
+        let answer = match self.by.send(write, resource, meaning).await {
             Ok(answer) => answer,
-            Err(WriteError::Refused(refusal)) if is_delete(action) && refusal.code == 404 => {
+            Err(Trouble::Gone) => {
                 self.gone(action, place);
                 return Ok(());
             }
-            Err(error) => return Err(self.failed(&error, action, place)),
+            Err(trouble) => return Err(trouble),
         };
         self.wrote = true;
         if is_delete(action) {
@@ -152,7 +174,7 @@ impl Attempt<'_> {
         let Some(patch) = replace::patch(action, &answer, self.by.version) else { return Ok(()) };
         self.may_write()?;
         let write = request::replace(place, self.by.version, status, &patch);
-        let answer = self.by.send(write, resource).await.map_err(|error| self.failed(&error, action, place))?;
+        let answer = self.by.send(write, resource, |error| Trouble::of(error, action, &place.to_string())).await?;
         match self.see(place.kind, &answer).and_then(|object| replace::difference(action, &object)) {
             None => Ok(()),
             Some(still) => Err(Trouble::Refused(format!(
@@ -160,12 +182,6 @@ impl Attempt<'_> {
                  change it: exempt objects with the label app.kubernetes.io/managed-by=namesake from it"
             ))),
         }
-    }
-
-    fn failed(&self, error: &WriteError, action: &Action, place: &Place) -> Trouble {
-        let trouble = Trouble::of(error, action, &place.to_string());
-        self.by.metrics.write_error(self.by.cluster.as_str(), trouble.label());
-        trouble
     }
 
     /// Takes an answer in as if a watch had said it.
@@ -200,8 +216,9 @@ impl Attempt<'_> {
             let made = matches!(event.subject, Subject::Import(_)).then(|| self.made.get(&OwnerKind::Import)).flatten();
             let Some(uid) = uid.as_ref().or(made) else { continue };
             let write = events::record(event, uid, self.by.version);
-            if let Err(error) = self.by.send(write, "events").await {
-                debug!(cluster = %self.by.cluster, "the event {} can't be recorded: {error}", event.reason);
+            let meaning = |error: &WriteError| Trouble::Refused(error.to_string());
+            if let Err(trouble) = self.by.send(write, "events", meaning).await {
+                debug!(cluster = %self.by.cluster, "the event {} can't be recorded: {}", event.reason, trouble.message());
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::model::Label;
 const CONFLICT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 /// Those of a service that is refused.
-const REFUSED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+const REFUSED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Those of a member that does not answer, or is busy.
 const AWAY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -156,7 +156,7 @@ impl Outbox {
                 (self.pause, self.outages) = (None, 0);
                 return;
             }
-            Some(Trouble::NotLeading | Trouble::Field(..)) => return,
+            Some(Trouble::NotLeading | Trouble::Field(..) | Trouble::Gone) => return,
             Some(Trouble::Conflict(_)) => backoff(CONFLICT, times),
             Some(Trouble::Refused(_)) => backoff(REFUSED, times),
             Some(Trouble::NamespaceGone(_)) => NAMESPACE,
@@ -222,3 +222,7 @@ fn backoff((first, most): (Duration, Duration), times: u32) -> Duration {
     let whole = first.saturating_mul(1 << times.min(16)).min(most);
     whole.mul_f64(0.75 + fastrand::f64() * 0.25)
 }
+
+#[cfg(test)]
+#[path = "outbox_tests.rs"]
+mod tests;

@@ -23,6 +23,8 @@ pub(in crate::controller) enum Trouble {
     Busy(String, Option<Duration>),
     /// There was no answer: the whole member has a pause.
     Unreachable(String),
+    /// What was to be deleted is gone already: no trouble.
+    Gone,
     /// We may not write any more.
     NotLeading,
 }
@@ -62,6 +64,7 @@ impl Trouble {
             Self::Refused(_) => "refused",
             Self::Busy(..) => "busy",
             Self::Unreachable(_) => "unreachable",
+            Self::Gone => "ok",
             Self::NotLeading => "not_leading",
         }
     }
@@ -75,6 +78,7 @@ impl Trouble {
             | Self::Refused(said)
             | Self::Busy(said, _)
             | Self::Unreachable(said) => said,
+            Self::Gone => "gone already",
             Self::NotLeading => "another controller writes now",
         }
     }

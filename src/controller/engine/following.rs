@@ -66,13 +66,18 @@ impl Following {
         }
     }
 
-    /// Begins anew, by this way or by none. `heard` is whether its objects are known from before.
-    pub(super) fn restart(&mut self, member: Option<Member>, heard: bool, limits: WriteLimits, now: Time) {
+    /// Begins anew, by this way or by none. `before` is how far its objects are known from before.
+    pub(super) fn restart(&mut self, member: Option<Member>, before: Option<Reach>, limits: WriteLimits, now: Time) {
         self.tasks = JoinSet::new();
         self.serial += 1;
         self.outbox = Outbox::new(limits, Instant::now());
         self.echoes = Echoes::default();
-        self.clock = if heard { ReachClock::heard(now) } else { ReachClock::new(now) };
+        self.clock = match before {
+            Some(Reach::Live) => ReachClock::heard(now),
+            Some(Reach::Unreachable { since }) => ReachClock::away(since),
+            Some(Reach::Unheard { since }) => ReachClock::new(since),
+            None => ReachClock::new(now),
+        };
         self.live = member.map(|member| {
             let watch = MemberWatch::start(&member.connection);
             Live { member, watch, version: None }

@@ -24,7 +24,8 @@ impl Engine {
         match change {
             MemberChange::Present(member) => {
                 let (id, now) = (member.id.clone(), now());
-                let heard = self.world.members().get(&id).is_some_and(crate::reconcile::world::Member::is_heard);
+                self.status.lock().ids.insert(member.origin.clone(), id.clone());
+                let before = self.world.members().get(&id).map(|member| member.reach);
                 let limits = self.writes;
                 let following = self
                     .members
@@ -32,8 +33,8 @@ impl Engine {
                     .or_insert_with(|| Following::new(member.origin.clone(), limits, now));
                 following.origin = member.origin.clone();
                 (following.unusable, following.leaving) = (None, None);
-                following.restart(Some(member), heard, limits, now);
-                if !heard {
+                following.restart(Some(member), before, limits, now);
+                if before.is_none() {
                     let dirty = self.world.set_reach(&id, Reach::Unheard { since: now });
                     self.mark(dirty);
                 }
@@ -44,19 +45,21 @@ impl Engine {
             }
             MemberChange::Unusable { id, origin, refusal } => {
                 let (now, limits) = (now(), self.writes);
-                let heard = self.world.members().get(&id).is_some_and(crate::reconcile::world::Member::is_heard);
+                let before = self.world.members().get(&id).map(|member| member.reach);
                 let following =
                     self.members.entry(id.clone()).or_insert_with(|| Following::new(origin.clone(), limits, now));
                 following.origin = origin;
                 following.unusable = Some(refusal.to_string());
                 if following.live.is_some() {
-                    following.restart(None, heard, limits, now);
+                    following.restart(None, before, limits, now);
                 }
-                let reach = if heard { Reach::Unreachable { since: now } } else { Reach::Unheard { since: now } };
-                if self.world.members().get(&id).is_none_or(|member| member.reach == Reach::Live) {
-                    let dirty = self.world.set_reach(&id, reach);
-                    self.mark(dirty);
-                }
+                let reach = match before {
+                    Some(Reach::Live) => Reach::Unreachable { since: now },
+                    Some(before) => before,
+                    None => Reach::Unheard { since: now },
+                };
+                let dirty = self.world.set_reach(&id, reach);
+                self.mark(dirty);
             }
             MemberChange::Left(id) => self.left(&id),
             MemberChange::Refused { origin, refusal } => {
@@ -99,6 +102,7 @@ impl Engine {
             );
         }
         self.members.remove(id);
+        self.status.lock().ids.retain(|_, of| of != id);
         let dirty = self.world.remove_member(id);
         self.mark(dirty);
     }
@@ -132,14 +136,12 @@ impl Engine {
     }
 
     fn look_at_leavers(&mut self) {
-        if !self.dirty.is_empty() || !self.settled {
-            return;
-        }
+        let planned = self.dirty.is_empty() && self.settled;
         let leavers: Vec<_> =
             self.members.iter().filter_map(|(id, it)| Some((id.clone(), it.leaving?, it.outbox.len()))).collect();
         for (id, since, left) in leavers {
             let live = self.world.members().get(&id).is_some_and(|member| member.reach == Reach::Live);
-            if left == 0 && live {
+            if left == 0 && live && planned {
                 self.forget(&id, "");
             } else if !live {
                 self.forget(&id, "it can't be reached any more");

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
+use tracing::warn;
 
 use super::ControllerSettings;
 use super::apply::Done;
@@ -116,7 +117,7 @@ impl Engine {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let wake = self.wake();
-            let idle = self.dirty.is_empty();
+            let idle = self.dirty.is_empty() || !self.settled;
             tokio::select! {
                 biased;
                 change = changes.recv() => match change {
@@ -131,17 +132,26 @@ impl Engine {
                     }
                 }
                 updates = std::future::poll_fn(|context| poll_updates(&mut self.members, context)) => {
-                    for (cluster, updates) in updates {
-                        for update in updates {
-                            self.update(&cluster, update);
-                        }
-                    }
+                    self.updates(updates);
                 }
                 () = sleep_until(wake) => {}
                 () = std::future::ready(()), if !idle => {}
             }
             self.plan_some();
             self.dispatch();
+        }
+    }
+
+    fn updates(&mut self, updates: Vec<(ClusterId, Vec<MemberUpdate>)>) {
+        let mut milestone = false;
+        for (cluster, updates) in updates {
+            for update in updates {
+                milestone |= matches!(update, MemberUpdate::End(_) | MemberUpdate::Served(_));
+                self.update(&cluster, update);
+            }
+        }
+        if milestone {
+            self.look_at_members(now());
         }
     }
 
@@ -170,10 +180,15 @@ impl Engine {
                     live.version = Some(served.version);
                 }
             }
-            MemberUpdate::Begin(_) | MemberUpdate::Unreadable { .. } => {}
+            MemberUpdate::Unreadable { kind, namespace, name, skipped } => {
+                let kind = crate::source::member::kind_name(*kind);
+                warn!(%cluster, "{kind} {namespace}/{name} can't be read: {}; what was known of it stays", skipped.what);
+            }
+            MemberUpdate::Begin(_) => {}
         }
         for dirty in update.tell(&mut self.world, cluster) {
-            if let (true, true, Dirty::Services(keys)) = (source, self.settled, &dirty) {
+            let counts = source && self.settled && *self.leading.borrow();
+            if let (true, Dirty::Services(keys)) = (counts, &dirty) {
                 for key in keys {
                     self.changed.entry(key.clone()).or_insert_with(|| (Instant::now(), false));
                 }

@@ -17,10 +17,13 @@ impl Engine {
     pub(super) fn put(&mut self, key: &ServiceKey, plan: Plan) {
         let mut jobs = self.jobs(Target::Service(key.clone()), plan);
         let target = Target::Service(key.clone());
-        let mut open = false;
+        let (mut open, mut mended) = (false, Vec::new());
         for (cluster, following) in &mut self.members {
             let job = jobs.remove(cluster);
             if !following.outbox.is_running(&target) {
+                if job.is_none() && following.failing.contains(&target) {
+                    mended.push(cluster.clone());
+                }
                 following.outbox.put(target.clone(), job);
             }
             open |= following.outbox.holds(&target) && !following.failing.contains(&target);
@@ -30,6 +33,10 @@ impl Engine {
             && wrote
         {
             self.metrics.propagated(since.elapsed().as_secs_f64());
+        }
+        // What could not be written is not wanted any more.
+        for cluster in mended {
+            self.note(&cluster, &target, None);
         }
     }
 
@@ -121,7 +128,11 @@ impl Engine {
             return None;
         }
         let now = Instant::now();
-        self.members.values().filter(|it| it.live.is_some()).filter_map(|it| it.outbox.wake(now)).min()
+        self.members
+            .values()
+            .filter(|it| it.live.as_ref().is_some_and(|live| live.version.is_some()))
+            .filter_map(|it| it.outbox.wake(now))
+            .min()
     }
 
     /// Takes in what came of a job.
@@ -160,7 +171,7 @@ impl Engine {
                 }
                 None
             }
-            Some(Trouble::NotLeading | Trouble::NamespaceGone(_)) => return,
+            Some(Trouble::NotLeading | Trouble::NamespaceGone(_) | Trouble::Gone) => return,
             Some(trouble) => {
                 let message = trouble.message().to_owned();
                 let new = following.failing.insert(target.clone());

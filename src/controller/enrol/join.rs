@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::api::{Cluster, EnrolError};
-use super::manifests::{self, ANNOTATION_UID, Placed, TOKEN};
+use super::manifests::{self, ANNOTATION_ACCESS, ANNOTATION_UID, Grant, Placed, READ, Rights};
 use super::{Say, crds};
 use crate::api;
 use crate::controller::members::{self, BadId, IdRules};
@@ -29,6 +29,10 @@ pub struct Join {
     pub namespace: String,
     /// What is asked of ids.
     pub rules: IdRules,
+    /// The hub's controller shall only read in the member.
+    pub read_only: bool,
+    /// What the controller may do besides what it does by default.
+    pub grants: Vec<Grant>,
 }
 
 /// Makes `member` a member of `hub`; its id.
@@ -39,18 +43,19 @@ pub async fn join(member: &Cluster, hub: &Cluster, wanted: &Join, say: &mut Say<
     let id = id(member, wanted).await?;
     let uid = uid(member).await?;
     may_register(hub, wanted, &id, &uid).await?;
+    let rights =
+        if wanted.read_only { Rights::Read(self::uid(hub).await?) } else { Rights::Write(wanted.grants.clone()) };
     say(&format!("{}: joins as cluster {id}", member.name));
 
     crds::install(member, say).await?;
     make(member, &manifests::namespace(&wanted.namespace), say).await?;
-    for object in manifests::account(&wanted.namespace) {
+    for object in manifests::account(&wanted.namespace, &rights) {
         make(member, &object, say).await?;
     }
-    let inline = credentials(member, wanted).await?;
+    let inline = credentials(member, wanted, &rights).await?;
 
     make(hub, &manifests::namespace(&wanted.namespace), say).await?;
-    let kubeconfig = manifests::kubeconfig(&id, &inline);
-    make(hub, &manifests::registration(&wanted.namespace, &id, &uid, &kubeconfig), say).await?;
+    make(hub, &manifests::registration(&wanted.namespace, &id, &uid, &rights, &inline), say).await?;
     if wanted.server.is_none() && is_loopback(&inline.server) {
         say(&format!(
             "{}: the hub will look for it at {}, which leads back to whoever asks: if the controller does not run on \
@@ -58,7 +63,8 @@ pub async fn join(member: &Cluster, hub: &Cluster, wanted: &Join, say: &mut Say<
             hub.name, inline.server
         ));
     }
-    say(&format!("{}: cluster {id} is registered", hub.name));
+    let how = if wanted.read_only { ", for reading only" } else { "" };
+    say(&format!("{}: cluster {id} is registered{how}", hub.name));
     Ok(id)
 }
 
@@ -128,13 +134,28 @@ async fn may_register(hub: &Cluster, wanted: &Join, id: &ClusterId, uid: &str) -
             );
             return Err(EnrolError::refused(hub, message));
         }
+        let read_only = is_read_only(&secret);
+        if theirs == Some(uid) && read_only != wanted.read_only {
+            let (has, flag) = if read_only { ("for reading only", " --read-only") } else { ("for writing too", "") };
+            let message = format!(
+                "Secret {name} registers this cluster {has} already; take it out with `namesake leave{flag}` before it \
+                 joins in another way"
+            );
+            return Err(EnrolError::refused(hub, message));
+        }
     }
     Ok(())
 }
 
+/// Whether a registration is for reading only.
+pub(super) fn is_read_only(secret: &Value) -> bool {
+    secret["metadata"]["annotations"][ANNOTATION_ACCESS] == READ
+}
+
 /// How the hub reaches the member, tried from here.
-async fn credentials(member: &Cluster, wanted: &Join) -> Result<Inline, EnrolError> {
-    let path = format!("/api/v1/namespaces/{}/secrets/{TOKEN}", wanted.namespace);
+async fn credentials(member: &Cluster, wanted: &Join, rights: &Rights) -> Result<Inline, EnrolError> {
+    let token_secret = rights.token();
+    let path = format!("/api/v1/namespaces/{}/secrets/{token_secret}", wanted.namespace);
     let end = Instant::now() + PATIENCE;
     let (token, own_ca) = loop {
         let secret = member.get(&path).await?.unwrap_or_default();
@@ -147,7 +168,7 @@ async fn credentials(member: &Cluster, wanted: &Join) -> Result<Inline, EnrolErr
         }
         if Instant::now() > end {
             let message = format!(
-                "its controller manager made no token for Secret {TOKEN} in {} s; see that it runs, and repeat the command",
+                "its controller manager made no token for Secret {token_secret} in {} s; see that it runs, and repeat the command",
                 PATIENCE.as_secs()
             );
             return Err(EnrolError::refused(member, message));
@@ -158,7 +179,7 @@ async fn credentials(member: &Cluster, wanted: &Join) -> Result<Inline, EnrolErr
     // At another address than the operator's, it is the cluster's own CA that is to be expected.
     let ca = if wanted.server.is_some() { own_ca } else { endpoint.ca.or(own_ca) };
     let inline = |server: &str| Inline {
-        place: format!("the account {} in {}", manifests::ACCOUNT, member.name),
+        place: format!("the account {} in {}", rights.account(), member.name),
         server: server.to_owned(),
         server_name: endpoint.server_name.clone(),
         ca: ca.clone(),
@@ -176,17 +197,21 @@ async fn credentials(member: &Cluster, wanted: &Join) -> Result<Inline, EnrolErr
     let server = wanted.server.as_deref().unwrap_or(&endpoint.server);
     let found = inline(server);
     if wanted.server.is_none() {
-        works(member, &found, end).await?;
+        works(member, &found, rights, end).await?;
     }
     Ok(found)
 }
 
 /// Until the account may do what it may: a new permission is not known everywhere at once.
-async fn works(member: &Cluster, inline: &Inline, end: Instant) -> Result<(), EnrolError> {
+async fn works(member: &Cluster, inline: &Inline, rights: &Rights, end: Instant) -> Result<(), EnrolError> {
     let account = Cluster::connect(&member.name, &Access::Inline(inline.clone())).await?;
+    let (resource, verb) = match rights {
+        Rights::Write(_) => (api::SERVICE_IMPORTS, "delete"),
+        Rights::Read(_) => (api::SERVICE_EXPORTS, "watch"),
+    };
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": {"group": api::GROUP, "resource": api::SERVICE_IMPORTS, "verb": "delete"}},
+        "spec": {"resourceAttributes": {"group": api::GROUP, "resource": resource, "verb": verb}},
     });
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     loop {
@@ -194,10 +219,8 @@ async fn works(member: &Cluster, inline: &Inline, end: Instant) -> Result<(), En
         match answer {
             Ok(answer) if answer["status"]["allowed"] == true => return Ok(()),
             Ok(_) if Instant::now() > end => {
-                let message = format!(
-                    "its account {} is not allowed what its role allows; repeat the command",
-                    manifests::ACCOUNT
-                );
+                let account = rights.account();
+                let message = format!("its account {account} is not allowed what its role allows; repeat the command");
                 return Err(EnrolError::refused(member, message));
             }
             Err(error) if Instant::now() > end => return Err(error),

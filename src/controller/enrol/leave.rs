@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::api::{Cluster, EnrolError};
-use super::join::{cluster_property, registrations, uid};
-use super::manifests::{self, ANNOTATION_UID};
+use super::join::{cluster_property, is_read_only, registrations, uid};
+use super::manifests::{self, ANNOTATION_UID, Placed, READER, Rights};
 use super::{Say, sweep};
 use crate::api;
 
@@ -15,6 +15,8 @@ pub struct Leave {
     pub id: Option<String>,
     /// Our namespace in both clusters.
     pub namespace: String,
+    /// Only what `join` did for reading is to be undone: what a controller wrote here stays.
+    pub read_only: bool,
 }
 
 /// Takes `member` out of `hub`, or, without one, only what is ours out of the member.
@@ -31,11 +33,16 @@ pub async fn leave(
         unregister(member, hub, wanted, say).await?;
     }
     // First what the hub's controller writes with: from here on nothing comes back.
-    for placed in manifests::account(&wanted.namespace).into_iter().rev() {
+    for placed in accounts(member, hub, wanted).await?.iter().rev() {
         remove(member, &placed.path, &placed.what, say).await?;
     }
-    sweep::sweep(member, &wanted.namespace, say).await?;
+    if !wanted.read_only {
+        sweep::sweep(member, &wanted.namespace, say).await?;
+    }
+    sweep::own_namespace(member, &wanted.namespace, say).await?;
     match hub {
+        Some(hub) if wanted.read_only => say(&format!("{}: is not read by {} any more", member.name, hub.name)),
+        None if wanted.read_only => say(&format!("{}: no accounts for reading are left in it", member.name)),
         Some(_) => say(&format!("{}: is no member any more", member.name)),
         None => say(&format!(
             "{}: nothing of ours is left in it; while its Secret is in a hub, the hub counts it as one that can't be \
@@ -46,6 +53,26 @@ pub async fn leave(
         )),
     }
     Ok(())
+}
+
+/// The accounts that are to go: that of this hub or, without a hub, all that `join` has made here.
+async fn accounts(member: &Cluster, hub: Option<&Cluster>, wanted: &Leave) -> Result<Vec<Placed>, EnrolError> {
+    let mut rights = Vec::new();
+    match hub {
+        Some(hub) if wanted.read_only => rights.push(Rights::Read(uid(hub).await?)),
+        Some(_) => rights.push(Rights::Write(Vec::new())),
+        None => {
+            let path = format!("/api/v1/namespaces/{}/serviceaccounts", wanted.namespace);
+            for account in member.list(&path, "").await? {
+                let name = account["metadata"]["name"].as_str().unwrap_or_default();
+                rights.extend(name.strip_prefix(READER).map(|hub| Rights::Read(hub.to_owned())));
+            }
+            if !wanted.read_only {
+                rights.push(Rights::Write(Vec::new()));
+            }
+        }
+    }
+    Ok(rights.iter().flat_map(|rights| manifests::account(&wanted.namespace, rights)).collect())
 }
 
 /// Deletes the registration of this very cluster.
@@ -61,6 +88,16 @@ async fn unregister(member: &Cluster, hub: &Cluster, wanted: &Leave, say: &mut S
         let label = secret["metadata"]["labels"][api::LABEL_CLUSTER].as_str();
         // The uid tells who it is. A Secret that somebody else wrote has none, and is known by the id.
         let is_it = theirs.map_or(id.is_some() && label == id.as_deref(), |theirs| theirs == uid);
+        if is_it && is_read_only(&secret) != wanted.read_only {
+            let message = if wanted.read_only {
+                "it registers this cluster for writing too; repeat the command without --read-only, and everything of ours \
+                 in it goes"
+            } else {
+                "it registers this cluster for reading only; repeat the command with --read-only, or name the hub whose \
+                 controller writes into it"
+            };
+            return Err(EnrolError::refused(hub, message));
+        }
         if is_it {
             let name = secret["metadata"]["name"].as_str().unwrap_or_default();
             let path = format!("/api/v1/namespaces/{}/secrets/{name}", wanted.namespace);

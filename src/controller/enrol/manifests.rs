@@ -9,40 +9,112 @@ use crate::source::kube::{Inline, Secret};
 /// The namespace of ours, in members and in the hub, unless another one is given.
 pub const NAMESPACE: &str = "namesake";
 
-/// The account of the hub's controller in a member, and all that belongs to it.
+/// The account in a member of the controller that writes there, and all that belongs to it.
 pub const ACCOUNT: &str = "namesake-member";
 
-/// The Secret in a member that holds the account's token.
-pub const TOKEN: &str = "namesake-member-token";
+/// How accounts in a member begin whose controllers only read there. Each hub has its own, so that one can be taken away
+/// without the others.
+pub const READER: &str = "namesake-reader-";
 
 /// Annotation of a Secret in the hub: the uid of the member's namespace `kube-system`, which tells one cluster from
 /// another whatever they are called.
 pub const ANNOTATION_UID: &str = "namesake/cluster-uid";
 
-/// What the controller may do in a member (controller.md R97). Each verb is needed, and nothing else is asked for.
-#[must_use]
-pub fn rules() -> Value {
-    let read = json!(["get", "list", "watch"]);
-    json!([
-        // What is exported, and where to.
-        {"apiGroups": [""], "resources": ["namespaces"], "verbs": read},
-        {"apiGroups": [api::GROUP], "resources": [api::SERVICE_EXPORTS], "verbs": read},
-        {"apiGroups": [api::GROUP], "resources": [format!("{}/status", api::SERVICE_EXPORTS)], "verbs": ["patch"]},
-        // What is written: imports, derived Services, slices. An apply that makes an object needs `create` and `patch`.
-        {"apiGroups": [api::GROUP], "resources": [api::SERVICE_IMPORTS],
-         "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-        {"apiGroups": [api::GROUP], "resources": [format!("{}/status", api::SERVICE_IMPORTS)], "verbs": ["patch"]},
-        {"apiGroups": [""], "resources": ["services"],
-         "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-        {"apiGroups": [api::DISCOVERY_GROUP], "resources": [api::ENDPOINT_SLICES],
-         "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-        // Who the cluster says it is, and what its CRDs can hold.
-        {"apiGroups": [api::ABOUT_GROUP], "resources": ["clusterproperties"], "verbs": read},
-        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["get"],
-         "resourceNames": [api::SERVICE_EXPORT_CRD, api::SERVICE_IMPORT_CRD]},
-        // What people are told.
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
-    ])
+/// Annotation of a Secret in the hub: `read`, where the controller may only read in the member.
+pub const ANNOTATION_ACCESS: &str = "namesake/access";
+
+/// Its value.
+pub const READ: &str = "read";
+
+/// What a controller may do in a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rights {
+    /// Read what is exported, and write imports; with more, where policies need it.
+    Write(Vec<Grant>),
+    /// Read what is exported, for the controller of the hub with this uid.
+    Read(String),
+}
+
+/// What a policy needs that is off by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// `--auto-export`: ServiceExports are made and deleted.
+    AutoExport,
+    /// `--create-namespaces`: namespaces that are missing are made.
+    CreateNamespaces,
+    /// `--create-namespaces create-and-remove`: those that were made are deleted when nothing at all is in them.
+    RemoveNamespaces,
+}
+
+impl Rights {
+    /// The name of the account, and of all that belongs to it.
+    #[must_use]
+    pub fn account(&self) -> String {
+        match self {
+            Self::Write(_) => ACCOUNT.to_owned(),
+            Self::Read(hub) => format!("{READER}{}", hub.chars().take(8).collect::<String>()),
+        }
+    }
+
+    /// The Secret that holds the account's token.
+    #[must_use]
+    pub fn token(&self) -> String {
+        format!("{}-token", self.account())
+    }
+
+    /// What the account may do in all namespaces.
+    #[must_use]
+    pub fn rules(&self) -> Value {
+        let mut rules = read_rules();
+        if let Self::Write(grants) = self {
+            rules.extend(write_rules());
+            rules.extend(grants.iter().flat_map(|grant| grant.rules()));
+        }
+        Value::Array(rules)
+    }
+}
+
+impl Grant {
+    fn rules(self) -> Vec<Value> {
+        let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        match self {
+            Self::AutoExport => vec![rule(api::GROUP, api::SERVICE_EXPORTS, &["create", "delete"])],
+            Self::CreateNamespaces => vec![rule("", "namespaces", &["create"])],
+            // Whether a namespace is empty only he knows who may list whatever there can be in it, Secrets too.
+            Self::RemoveNamespaces => {
+                vec![rule("", "namespaces", &["create", "delete"]), rule("*", "*", &["list"])]
+            }
+        }
+    }
+}
+
+/// What a controller reads in every member (controller.md R97): what is exported, and where to; who the cluster says it
+/// is, and what its CRDs can hold. Each verb is needed, and nothing else is asked for.
+fn read_rules() -> Vec<Value> {
+    let read = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": ["list", "watch"]});
+    vec![
+        read("", &["namespaces", "services"]),
+        read(api::GROUP, &[api::SERVICE_EXPORTS, api::SERVICE_IMPORTS]),
+        read(api::DISCOVERY_GROUP, &[api::ENDPOINT_SLICES]),
+        read(api::ABOUT_GROUP, &["clusterproperties"]),
+        json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["get"],
+               "resourceNames": [api::SERVICE_EXPORT_CRD, api::SERVICE_IMPORT_CRD]}),
+    ]
+}
+
+/// What a controller writes besides: imports, derived Services, slices, statuses, and Events for people. An apply that
+/// makes an object needs `create` and `patch`, and `get` is how it knows that there is none of somebody else's.
+fn write_rules() -> Vec<Value> {
+    let write = |group: &str, resource: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": ["get", "create", "patch", "delete"]});
+    let status = |plural: &str| format!("{plural}/status");
+    vec![
+        write(api::GROUP, api::SERVICE_IMPORTS),
+        write("", "services"),
+        write(api::DISCOVERY_GROUP, api::ENDPOINT_SLICES),
+        json!({"apiGroups": [api::GROUP], "verbs": ["patch"],
+               "resources": [status(api::SERVICE_EXPORTS), status(api::SERVICE_IMPORTS)]}),
+        json!({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}),
+    ]
 }
 
 /// What it may do in our own namespace of the member: leases, by which the DNS half there sees that a cluster is cut
@@ -80,13 +152,14 @@ pub fn namespace(name: &str) -> Placed {
 
 /// The account in a member and its permissions, in the order in which they are to be made.
 #[must_use]
-pub fn account(namespace: &str) -> Vec<Placed> {
+pub fn account(namespace: &str, rights: &Rights) -> Vec<Placed> {
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
     let version = "rbac.authorization.k8s.io/v1";
-    let subjects = json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}]);
-    let reference = |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": ACCOUNT});
-    let here = json!({"name": ACCOUNT, "namespace": namespace});
-    vec![
+    let account = rights.account();
+    let subjects = json!([{"kind": "ServiceAccount", "name": account, "namespace": namespace}]);
+    let reference = |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": account});
+    let here = json!({"name": account, "namespace": namespace});
+    let mut all = vec![
         placed(
             &format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
             // No pod runs as this account: only the hub has its token.
@@ -94,41 +167,51 @@ pub fn account(namespace: &str) -> Vec<Placed> {
         ),
         placed(
             &format!("{rbac}/clusterroles"),
-            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": ACCOUNT}, "rules": rules()}),
+            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": account},
+                   "rules": rights.rules()}),
         ),
         placed(
             &format!("{rbac}/clusterrolebindings"),
-            json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": ACCOUNT},
+            json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": account},
                    "roleRef": reference("ClusterRole"), "subjects": subjects}),
         ),
-        placed(
-            &format!("{rbac}/namespaces/{namespace}/roles"),
-            json!({"apiVersion": version, "kind": "Role", "metadata": here, "rules": lease_rules()}),
-        ),
-        placed(
-            &format!("{rbac}/namespaces/{namespace}/rolebindings"),
-            json!({"apiVersion": version, "kind": "RoleBinding", "metadata": here,
-                   "roleRef": reference("Role"), "subjects": subjects}),
-        ),
-        placed(
-            &format!("/api/v1/namespaces/{namespace}/secrets"),
-            json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-                   "metadata": {"name": TOKEN, "namespace": namespace,
-                                "annotations": {"kubernetes.io/service-account.name": ACCOUNT}}}),
-        ),
-    ]
+    ];
+    if matches!(rights, Rights::Write(_)) {
+        all.extend([
+            placed(
+                &format!("{rbac}/namespaces/{namespace}/roles"),
+                json!({"apiVersion": version, "kind": "Role", "metadata": here, "rules": lease_rules()}),
+            ),
+            placed(
+                &format!("{rbac}/namespaces/{namespace}/rolebindings"),
+                json!({"apiVersion": version, "kind": "RoleBinding", "metadata": here,
+                       "roleRef": reference("Role"), "subjects": subjects}),
+            ),
+        ]);
+    }
+    all.push(placed(
+        &format!("/api/v1/namespaces/{namespace}/secrets"),
+        json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+               "metadata": {"name": rights.token(), "namespace": namespace,
+                            "annotations": {"kubernetes.io/service-account.name": account}}}),
+    ));
+    all
 }
 
 /// The Secret that registers a member in the hub.
 #[must_use]
-pub fn registration(namespace: &str, id: &ClusterId, uid: &str, kubeconfig: &str) -> Placed {
-    let data = k8s_openapi::ByteString(kubeconfig.as_bytes().to_vec());
+pub fn registration(namespace: &str, id: &ClusterId, uid: &str, rights: &Rights, access: &Inline) -> Placed {
+    let data = k8s_openapi::ByteString(kubeconfig(id, &rights.account(), access).into_bytes());
+    let mut annotations = json!({ANNOTATION_UID: uid});
+    if matches!(rights, Rights::Read(_)) {
+        annotations[ANNOTATION_ACCESS] = json!(READ);
+    }
     placed(
         &format!("/api/v1/namespaces/{namespace}/secrets"),
         json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
                "metadata": {"name": registration_name(id), "namespace": namespace,
                             "labels": {api::LABEL_CLUSTER: id.as_str()},
-                            "annotations": {ANNOTATION_UID: uid}},
+                            "annotations": annotations},
                "data": {"kubeconfig": data}}),
     )
 }
@@ -140,8 +223,7 @@ pub fn registration_name(id: &ClusterId) -> String {
 }
 
 /// A kubeconfig of one context that is called after the cluster.
-#[must_use]
-pub fn kubeconfig(id: &ClusterId, access: &Inline) -> String {
+fn kubeconfig(id: &ClusterId, account: &str, access: &Inline) -> String {
     let mut cluster = json!({"server": access.server});
     if let Some(ca) = &access.ca {
         cluster["certificate-authority-data"] = json!(ca);
@@ -154,8 +236,8 @@ pub fn kubeconfig(id: &ClusterId, access: &Inline) -> String {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": name,
         "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": ACCOUNT, "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": ACCOUNT}}],
+        "users": [{"name": account, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": account}}],
     });
     // JSON is YAML, and needs no other writer.
     format!("{config:#}\n")

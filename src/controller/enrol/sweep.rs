@@ -75,7 +75,16 @@ pub(super) async fn sweep(member: &Cluster, namespace: &str, say: &mut Say<'_>) 
         }
     }
     conditions(member, say).await?;
-    own_namespace(member, namespace, say).await
+    let leases = leases(namespace);
+    for lease in member.list(&leases, "").await?.iter().filter(|lease| is_ours(lease)) {
+        let name = lease["metadata"]["name"].as_str().unwrap_or_default();
+        member.delete(&format!("{leases}/{name}"), lease).await?;
+    }
+    Ok(())
+}
+
+fn leases(namespace: &str) -> String {
+    format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases")
 }
 
 async fn ours(member: &Cluster, kind: &Kind) -> Result<Vec<Value>, EnrolError> {
@@ -136,15 +145,10 @@ async fn conditions(member: &Cluster, say: &mut Say<'_>) -> Result<(), EnrolErro
     Ok(())
 }
 
-/// Our leases and our namespace, where nobody else lives in it.
-async fn own_namespace(member: &Cluster, namespace: &str, say: &mut Say<'_>) -> Result<(), EnrolError> {
+/// Our namespace, where nobody else lives in it.
+pub(super) async fn own_namespace(member: &Cluster, namespace: &str, say: &mut Say<'_>) -> Result<(), EnrolError> {
     let path = format!("/api/v1/namespaces/{namespace}");
     let Some(object) = member.get(&path).await? else { return Ok(()) };
-    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-    for lease in member.list(&leases, "").await?.iter().filter(|lease| is_ours(lease)) {
-        let name = lease["metadata"]["name"].as_str().unwrap_or_default();
-        member.delete(&format!("{leases}/{name}"), lease).await?;
-    }
     if !is_ours(&object) || object["metadata"]["deletionTimestamp"].is_string() {
         return Ok(());
     }
@@ -159,6 +163,7 @@ async fn own_namespace(member: &Cluster, namespace: &str, say: &mut Say<'_>) -> 
         ("/apis/apps/v1", "deployments"),
         ("/apis/apps/v1", "daemonsets"),
         ("/apis/apps/v1", "statefulsets"),
+        ("/apis/coordination.k8s.io/v1", "leases"),
     ] {
         let found = member.list(&format!("{root}/namespaces/{namespace}/{plural}"), "").await?;
         // Every namespace has these two by itself.

@@ -26,6 +26,20 @@ pub enum Watch {
     ProfileSecrets,
 }
 
+impl Watch {
+    /// A short word, for metrics and people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Contexts => "contexts",
+            Self::Folder => "folder",
+            Self::Secrets(convention) => convention.as_str(),
+            Self::Profiles => "cluster-profile",
+            Self::ProfileSecrets => "cluster-profile-secrets",
+        }
+    }
+}
+
 /// Namespace and name of an object, or something like that of what is none.
 pub(super) type Key = (String, String);
 

@@ -27,7 +27,7 @@ pub(super) async fn contexts(contexts: Vec<ContextMember>, seen: mpsc::Sender<Se
         let candidate = Candidate {
             origin: Origin::Context { file: member.file.clone(), context: member.context.clone() },
             created: 0,
-            claim: Claim { setting: member.id, fallback: None, remedy: "give it as <id>=<context>" },
+            claim: Claim { setting: member.id, fallback: None, remedy: "give it as --member CONTEXT=ID" },
             access: Ok(Access::Kubeconfig { file: member.file, context: Some(member.context) }),
         };
         What::Candidates(key, vec![candidate])

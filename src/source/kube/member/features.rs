@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::MemberUpdate;
 use crate::api;
@@ -28,6 +28,7 @@ pub struct Served {
 pub(super) async fn ask(connection: Connection, updates: mpsc::Sender<MemberUpdate>) {
     let mut told = None;
     let mut families = None;
+    let (mut patience, mut denied) = (AGAIN.1, None);
     while !updates.is_closed() {
         let pause = match look(&connection, &mut families).await {
             Ok(served) => {
@@ -38,7 +39,21 @@ pub(super) async fn ask(connection: Connection, updates: mpsc::Sender<MemberUpda
                     }
                     told = Some(served);
                 }
-                if whole { AGAIN.0 } else { AGAIN.1 }
+                // Where nothing may be written, nobody needs to know, and it is asked ever less often.
+                let again = if whole { AGAIN.0 } else { patience };
+                patience = (patience * 2).min(AGAIN.0);
+                again
+            }
+            // The watches don't need this right, and would not name it.
+            Err(Failure::Forbidden(message)) => {
+                if denied.as_ref() != Some(&message) {
+                    warn!(
+                        "what an API server can hold is not known, so nothing is written there: {message}; repeat \
+                         `namesake join`, it is tried again"
+                    );
+                    denied = Some(message);
+                }
+                AGAIN.1
             }
             // The watches of the same cluster name what is wrong.
             Err(failure) => {

@@ -37,6 +37,12 @@ impl ReachClock {
         Self { heard: true, ..Self::new(now) }
     }
 
+    /// A member that has been heard before, and could not be reached since that time.
+    #[must_use]
+    pub fn away(since: Time) -> Self {
+        Self { broken: Some(since), ..Self::heard(since) }
+    }
+
     /// How far the member is known now.
     pub fn read(&mut self, health: &Health<Kind>, now: Time) -> Reach {
         self.heard |= health.synced();
@@ -111,5 +117,12 @@ mod tests {
         assert_eq!(clock.read(&health, Time(1)), Reach::Live);
         assert_eq!(clock.read(&health, Time(11)), Reach::Unreachable { since: Time(1) });
         assert_eq!(clock.read(&live(), Time(12)), Reach::Live);
+    }
+
+    #[test]
+    fn mcs_r84_new_watches_of_a_member_that_was_away_do_not_make_it_live() {
+        let mut clock = ReachClock::away(Time(5));
+        assert_eq!(clock.read(&Health::of(&Kind::ALL), Time(500)), Reach::Unreachable { since: Time(5) });
+        assert_eq!(clock.read(&live(), Time(501)), Reach::Live);
     }
 }

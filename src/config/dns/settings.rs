@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::answers;
-use crate::telemetry::LogFormat;
+use crate::config::{Admin, Log};
 
 /// All that `namesake dns` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,28 +77,4 @@ pub struct TcpLimits {
     pub write: Duration,
     /// How long a connection may be silent.
     pub idle: Duration,
-}
-
-/// Where probes and metrics are served; equal addresses share a listener, `[::]` takes IPv4 too, `None` is nowhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Admin {
-    /// `/explain`.
-    pub explain: Option<SocketAddr>,
-    /// `/health`.
-    pub health: Option<SocketAddr>,
-    /// `/ready`.
-    pub ready: Option<SocketAddr>,
-    /// `/metrics`.
-    pub metrics: Option<SocketAddr>,
-}
-
-/// How things are logged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
-    /// Text or JSON.
-    pub format: LogFormat,
-    /// A filter in the syntax of `tracing_subscriber::EnvFilter`, which has been checked.
-    pub filter: String,
-    /// Whether every query is logged.
-    pub queries: bool,
 }

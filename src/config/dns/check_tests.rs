@@ -3,7 +3,12 @@
 use std::path::Path;
 
 use super::*;
-use crate::config::{KEYS, Raw, example};
+use crate::config::keys::{Keyed, Shape, Spec};
+use crate::config::raw::{Place, split};
+use crate::config::{Admin, Log, Raw, example};
+use crate::telemetry::LogFormat;
+
+const KEYS: &[Spec<Key>] = Key::TABLE;
 
 /// What these flags mean, over `--from x`.
 fn settings(flags: &[(&str, &str)]) -> Result<Settings, String> {
@@ -51,13 +56,13 @@ fn every_key_has_one_spec_and_the_example_says_the_defaults() {
         assert_eq!(Key::named(spec.name).map(|found| found.key), Some(spec.key));
     }
     let mut raw = Raw::default();
-    for (key, given) in crate::config::file::parse(Path::new("example"), &example()).unwrap() {
+    for (key, given) in crate::config::file::parse::<Key>(Path::new("example"), &example::<Key>()).unwrap() {
         raw.set(key, given);
     }
     let written = KEYS.iter().filter(|spec| raw.get(spec.key).is_some()).count();
     assert_eq!(written, KEYS.iter().filter(|spec| !spec.default.is_empty()).count());
     for spec in KEYS {
-        assert!(example().contains(&format!("{}: ", spec.name)), "{} is not in the example", spec.name);
+        assert!(example::<Key>().contains(&format!("{}: ", spec.name)), "{} is not in the example", spec.name);
     }
     let from = Given { values: vec!["x".to_owned()], place: Place::Flag };
     raw.set(Key::From, from);

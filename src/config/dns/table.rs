@@ -1,35 +1,10 @@
 //! Every setting, once: its name, its default and its explanation.
 
-use super::keys::{Key, Section, Shape, Spec};
-
-const fn one(
-    key: Key,
-    name: &'static str,
-    section: Section,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec { key, name, shape: Shape::One, section, value, default, help }
-}
-
-const fn many(
-    key: Key,
-    name: &'static str,
-    section: Section,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Spec {
-    Spec { key, name, shape: Shape::Many, section, value, default, help }
-}
-
-const fn switch(key: Key, name: &'static str, section: Section, help: &'static str) -> Spec {
-    Spec { key, name, shape: Shape::Switch, section, value: "true|false", default: "false", help }
-}
+use super::Key;
+use crate::config::keys::{Section, Spec, many, one, switch};
 
 /// Every setting, in the order of the help.
-pub const KEYS: &[Spec] = &[
+pub(super) const KEYS: &[Spec<Key>] = &[
     // --- source
     one(
         Key::From,

@@ -1,0 +1,104 @@
+//! `namesake controller`: arguments → [`Settings`] → the controller.
+
+use clap::{ArgMatches, FromArgMatches};
+
+use super::settings::{self, Flags};
+use super::{Exit, complain};
+use crate::config::controller::{Key, Machine, Settings};
+use crate::config::{ConfigError, Keyed};
+use crate::serve;
+use crate::source::kube::default_kubeconfig;
+
+pub(super) const ABOUT: &str = "\
+Make ServiceImports of ServiceExports, in every member cluster.
+
+The controller of the Multi-Cluster Services API (KEP-1645). It follows the ServiceExports, Services and EndpointSlices
+of all members, merges the exports of each name, and writes ServiceImport, derived Service, EndpointSlices and conditions
+into every member that has the namespace. Members are registered in the hub, by `namesake join` or by what you use
+already, or are given here. It writes nothing else, and deletes only what it made.";
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  namesake controller                                            in a pod of the hub, for the clusters that joined
+  namesake controller --hub hub                                  the same from outside
+  namesake controller --hub hub --inventory cluster-api          the members are the clusters of Cluster API
+  namesake controller --no-hub --member a --member kind-b=b      two contexts of your kubeconfig
+  namesake controller --write-only-to east                       one controller per cluster
+  namesake plan --member a --member kind-b=b                     what it would write, without writing it
+
+Every flag is also a variable (--log-format: NAMESAKE_CONTROLLER_LOG_FORMAT) and a key of the file (log_format). A
+variable wins over the file, a flag over both. Durations are written 100ms, 5s, 1m30s.
+
+Exit codes:
+  0  ended by a signal
+  1  it could not start, or could not go on: the message says why
+  2  flags, variables or settings file are wrong";
+
+/// Where Kubernetes tells a pod its namespace.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// The arguments.
+#[derive(Debug, Clone)]
+pub(super) struct Args {
+    flags: Flags<Key>,
+}
+
+impl FromArgMatches for Args {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self { flags: Flags::of(matches) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.flags = Flags::of(matches);
+        Ok(())
+    }
+}
+
+impl clap::Args for Args {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        settings::augment::<Key>(command, Key::SECTIONS)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Checks the settings and runs the controller.
+pub(super) fn command(args: &Args) -> Exit {
+    match settings(&args.flags) {
+        Ok(settings) => match serve::run_controller(settings) {
+            Ok(()) => Exit::Ok,
+            Err(error) => {
+                complain(&error);
+                Exit::Failure
+            }
+        },
+        Err(error) => {
+            complain(&error);
+            Exit::Usage
+        }
+    }
+}
+
+fn settings(flags: &Flags<Key>) -> Result<Settings, ConfigError> {
+    let mut settings = Settings::check(&flags.layers()?, &machine())?;
+    settings.warnings.extend(settings::strangers());
+    Ok(settings)
+}
+
+/// What can be seen of the machine.
+pub(super) fn machine() -> Machine {
+    let in_pod = settings::in_pod();
+    let namespace = std::fs::read_to_string(NAMESPACE_FILE).ok().filter(|_| in_pod);
+    let namespace = namespace.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty());
+    Machine { in_pod, namespace, identity: identity(), ipv6: settings::ipv6(), kubeconfig: default_kubeconfig }
+}
+
+/// The pod, or the machine, and something that no process before this one had: a container that is started anew in its
+/// pod does not hold what the one before it held.
+fn identity() -> String {
+    let pod = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
+    let name = pod.unwrap_or_else(settings::host);
+    format!("{name}_{:08x}", fastrand::u32(..))
+}

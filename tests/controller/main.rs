@@ -1,0 +1,27 @@
+//! The running controller on real API servers with RBAC on: what users see when they export, change and take back, and
+//! what they don't see when clusters fail.
+//!
+//! Tests that harm nobody share three clusters and one controller ([`calm`]), each in namespaces of its own. Those that
+//! kill, cut off or take away have five clusters ([`rough`]) for themselves, one test at a time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+
+#[path = "../clusterset/mod.rs"]
+mod clusterset;
+
+mod beds;
+mod comings;
+mod dns;
+mod example;
+mod foreign;
+mod headless;
+mod isolation;
+mod kill;
+mod loyalty;
+mod namespaces;
+mod outage;
+mod replicas;
+mod retype;
+mod sources;
+mod told;
+mod writes;

@@ -1,0 +1,139 @@
+//! Several replicas of one controller with a Lease in a hub: who holds it writes, the others are ready to go on; and a
+//! hub that is dead takes nothing away (R85).
+
+use std::time::{Duration, Instant};
+
+use testbed::{Cluster, merge_kubeconfigs};
+
+use crate::beds::rough;
+use crate::clusterset::objects::exported;
+use crate::clusterset::running::stays;
+use crate::clusterset::{Clusterset, Controller, PATIENCE, Place, Story, until};
+
+/// How long the Lease lasts.
+const LASTS: Duration = Duration::from_secs(4);
+
+/// Three members, and a fourth cluster as the hub.
+fn with_hub(set: &Clusterset) -> Vec<String> {
+    let merged = merge_kubeconfigs(&set.kubeconfigs[..4]).unwrap();
+    let file = set.bed.file(&format!("replicas-{}.kubeconfig", set.bed.port().unwrap()), &merged).unwrap();
+    let mut args = vec![format!("--kubeconfig={}", file.display()), format!("--hub={}", set.clusters[3].name())];
+    args.extend(set.clusters[..3].iter().map(|cluster| format!("--member={0}={0}", cluster.name())));
+    args.push(format!("--lease-duration={}s", LASTS.as_secs()));
+    args
+}
+
+async fn leads(controller: &Controller) -> bool {
+    controller.metric("namesake_controller_leader", &[]).await > 0.0
+}
+
+async fn writes(controller: &Controller) -> f64 {
+    controller.metric("namesake_controller_writes_total", &[]).await
+}
+
+/// The one that leads and the one that does not.
+async fn sorted(a: Controller, b: Controller) -> (Controller, Controller) {
+    let a_leads = until("one of them leads", PATIENCE, async || match (leads(&a).await, leads(&b).await) {
+        (true, false) => Ok(true),
+        (false, true) => Ok(false),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    if a_leads { (a, b) } else { (b, a) }
+}
+
+async fn until_addresses(places: &[&Place], name: &str, address: &str) {
+    for place in places {
+        place.until_addresses(name, &[address]).await;
+    }
+}
+
+/// The writes of the controllers' account that the API servers have seen. What is only tried (`dryRun`) is not written.
+fn written(clusters: &[Cluster]) -> usize {
+    let of = |cluster: &Cluster| {
+        let audit = cluster.audit().unwrap().service_account("namesake", "namesake-member").writes();
+        audit.only(|entry| entry.resource != "leases" && !entry.uri.contains("dryRun")).count()
+    };
+    clusters.iter().map(of).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r85_replicas_follow_each_other_and_a_dead_hub_takes_nothing_away() {
+    let set = rough().await;
+    let hub = &set.clusters[3];
+    let story = Story::new(&set, "replicas").await;
+    let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
+    let all = [c1, c2, c3];
+    let a = Controller::start(&set.bed, with_hub(&set)).await;
+    let b = Controller::start(&set.bed, with_hub(&set)).await;
+    let (leader, standby) = sorted(a, b).await;
+    let (_, said) = standby.get("/ready?verbose").await;
+    assert!(said.contains("\n[+] lease: standing by, ") && said.ends_with("\nOK\n"), "{said}");
+
+    // One writes, the other one knows as much and writes nothing.
+    c1.apply(&exported("one", &["10.1.0.1"])).await;
+    until_addresses(&all, "one", "10.1.0.1").await;
+    assert!(writes(&leader).await > 0.0);
+    assert_eq!(writes(&standby).await, 0.0);
+    let (_, said) = standby.get("/ready?verbose").await;
+    assert!(said.contains("[+] cluster c3: live"), "{said}");
+
+    // It dies, and the other one goes on by itself: what happens meanwhile is made up for.
+    leader.process.kill().unwrap();
+    let killed = Instant::now();
+    c1.apply(&exported("two", &["10.1.0.2"])).await;
+    until_addresses(&all, "two", "10.1.0.2").await;
+    assert!(killed.elapsed() > LASTS / 2, "{:?}: not before the Lease has expired", killed.elapsed());
+    let (leader, third) = (standby, Controller::start(&set.bed, with_hub(&set)).await);
+
+    // It is told to end, as in a rolling update: the next one does not wait for anything to expire.
+    leader.process.signal("TERM").unwrap();
+    let end = Instant::now();
+    c1.apply(&exported("three", &["10.1.0.3"])).await;
+    until_addresses(&all, "three", "10.1.0.3").await;
+    assert!(end.elapsed() < LASTS / 2, "{:?}", end.elapsed());
+    until("it has ended in order", PATIENCE, async || match leader.process.exited().unwrap() {
+        Some(status) if status.success() => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    let leader = third;
+    let standby = Controller::start(&set.bed, with_hub(&set)).await;
+
+    // The hub hangs. Nobody may write, nobody does, and nothing is taken away.
+    hub.stop().unwrap();
+    until("nobody leads", PATIENCE, async || {
+        if leads(&leader).await || leads(&standby).await { Err("one leads".to_owned()) } else { Ok(()) }
+    })
+    .await;
+    let before = written(&set.clusters[..3]);
+    c1.apply(&exported("four", &["10.1.0.4"])).await;
+    stays("nothing is written", LASTS + Duration::from_secs(2), async || {
+        let now = written(&set.clusters[..3]);
+        if now == before { Ok(()) } else { Err(format!("{} writes", now - before)) }
+    })
+    .await;
+    for (name, address) in [("one", "10.1.0.1"), ("two", "10.1.0.2"), ("three", "10.1.0.3")] {
+        until_addresses(&all, name, address).await;
+    }
+    assert_eq!((c2.import("four").await, c3.import("four").await), (None, None));
+    let (code, said) = leader.get("/ready?verbose").await;
+    assert_eq!(code, 200, "{said}");
+    assert!(said.contains("\n[!] lease: standing by, nobody is known to write, the hub can't be reached: "), "{said}");
+    assert!(said.contains("\n[+] cluster c1: live"), "{said}");
+
+    // Restarted meanwhile, it is not ready, since it does not know who leads; and takes nothing away either.
+    let mut leader = leader;
+    leader.kill_and_restart();
+    until("it waits for the hub", PATIENCE, async || match leader.get("/ready").await {
+        (503, body) if body == "lease" => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    assert_eq!(written(&set.clusters[..3]), before);
+
+    hub.cont().unwrap();
+    until_addresses(&all, "four", "10.1.0.4").await;
+    leader.wait_ready().await;
+    story.remove().await;
+}

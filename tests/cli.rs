@@ -89,7 +89,7 @@ fn the_help_has_every_flag_under_a_heading_with_its_default() {
 
 #[test]
 fn what_was_asked_for_wrongly_ends_with_2_and_a_remedy() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["dns", "--from", "x", "--ttl", "9999"], "namesake: --ttl 9999: more than 3600; give 0 to 3600 seconds\n"),
         (
             &["dns", "--from", "x", "--zone", "a..b", "--lameduck", "5"],
@@ -105,6 +105,27 @@ fn what_was_asked_for_wrongly_ends_with_2_and_a_remedy() {
             "namesake: /nonexistent.yaml: No such file or directory (os error 2); give a readable file to --config\n",
         ),
         (&["dns", "--zones", "a"], "similar argument exists: '--zone'"),
+        (
+            &["controller"],
+            "namesake: no members: nothing says where member clusters are; give --hub CONTEXT, --member CONTEXT or --member-folder DIR, or run in a pod of the hub\n",
+        ),
+        (
+            &["controller", "--hub", "h", "--shard", "3/3", "--families=both", "--member", "a=x,b=x"],
+            "namesake: --member b=x: the context a has this id too; give each cluster an id of its own\n\
+             namesake: --families both: no such choice; give intersection or union\n\
+             namesake: --shard 3/3: there is no such part; write I/N with I from 0 to N-1, such as 0/3\n",
+        ),
+        (
+            &["controller", "--no-hub", "--hub", "h", "--member", "a"],
+            "namesake: --hub h: --no-hub says that there is none; keep one of them\n",
+        ),
+        (
+            &["controller", "--config", "/nonexistent.yaml"],
+            "namesake: /nonexistent.yaml: No such file or directory (os error 2); give a readable file to --config\n",
+        ),
+        (&["controller", "--members", "a"], "similar argument exists: '--member'"),
+        (&["join", "a"], "--hub <CONTEXT>"),
+        (&["leave", "a", "--hub", "h", "--member-only"], "cannot be used with"),
         (&["serve"], "unrecognized subcommand 'serve'"),
         (&["explain"], "<NAME>"),
     ];
@@ -131,6 +152,51 @@ fn the_three_layers_name_themselves_in_errors() {
     assert!(ran.err.contains(&expected), "{}", ran.err);
     assert!(ran.err.contains("namesake: NAMESAKE_BUFSIZE 8: less than 512; give 512 to 4096 bytes\n"), "{}", ran.err);
     assert!(!ran.err.contains("ttl"), "the flag wins: {}", ran.err);
+}
+
+#[test]
+fn the_layers_of_the_controller_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("controller.yaml");
+    std::fs::write(&file, "version: 1\nno_hub: true\nmember: [a=A, b]\ndrain: soon\nfamilies: any\nttl: 5\n").unwrap();
+    let shown = file.display();
+    let start = |variables: &[(&str, &str)], args: &[&str]| {
+        let mut command = namesake(&[&["controller"], args].concat());
+        run(command.env("NAMESAKE_CONTROLLER_CONFIG", &file).envs(variables.iter().copied()))
+    };
+    let unknown = start(&[], &[]);
+    assert_eq!(
+        (unknown.code, unknown.err),
+        (
+            Some(2),
+            format!("namesake: {shown}:6: ttl: no such key; `namesake controller --help` has them all, with _ for -\n")
+        )
+    );
+    std::fs::write(&file, "version: 1\nno_hub: true\nmember: [a=A, b]\ndrain: soon\nfamilies: any\n").unwrap();
+    let wrong = start(&[("NAMESAKE_CONTROLLER_FAMILIES", "both"), ("NAMESAKE_DRAIN", "x")], &["--drain", "9"]);
+    assert_eq!(
+        (wrong.code, wrong.err),
+        (
+            Some(2),
+            format!(
+                "namesake: {shown}:3: member a=A: \"A\" can't be a cluster id, which is a DNS label of 1 to 63 lower-case \
+                 letters, digits and dashes; give another one\n\
+                 namesake: NAMESAKE_CONTROLLER_FAMILIES both: no such choice; give intersection or union\n\
+                 namesake: --drain 9: has no unit; write it as 5s, 100ms or 1m30s, so 9s for seconds\n"
+            )
+        )
+    );
+    // A file of the other command is told apart at once.
+    std::fs::write(&file, "version: 1\nzone: [a.test]\n").unwrap();
+    assert!(start(&[], &[]).err.contains(":2: zone: no such key; "), "{}", start(&[], &[]).err);
+}
+
+#[test]
+fn join_and_leave_stand_in_the_help() {
+    let help = ran(&["--help"]).out;
+    for command in ["dns", "controller", "explain", "sandbox", "plan", "generate", "join", "leave"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(&format!("{command} "))), "{command}: {help}");
+    }
 }
 
 #[test]

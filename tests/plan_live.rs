@@ -148,6 +148,8 @@ async fn running_clusters_are_planned_and_nothing_is_written() {
     }
     let after = plan(&of_both).await;
     assert!(!after.out.contains("to create") || after.out.contains("0 objects to create"), "{}", after.out);
+    let owners = plan(&all(&["-o", "yaml", "--slice-owner", "service"])).await.out;
+    assert!(owners.contains("  ownerReferences:\n  - apiVersion: v1\n    kind: Service\n"), "{owners}");
     assert!(after.out.contains("PortConflict"), "a conflict is told for as long as it is there: {}", after.out);
 }
 

@@ -10,6 +10,7 @@ use super::ObjectId;
 use super::made::{Range, hash, is_dns_label};
 use super::pods::{Node, Pod, Workload};
 use crate::api;
+use crate::model::ClusterId;
 use crate::reconcile::objects::{ServicePort, ServiceSpec, ServiceType};
 use crate::reconcile::world::Kind;
 use crate::source::folder::documents::{ApiKind, Place, each_object, text};
@@ -19,6 +20,8 @@ use crate::source::member::{self, Observed, Read};
 /// What the files of one cluster hold.
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
+    /// The cluster's id: what its folder is called.
+    id: String,
     /// What a world is made of, each with its place: `east/web.yaml:3`.
     pub(super) objects: BTreeMap<ObjectId, (String, Observed)>,
     /// Pods by namespace and name.
@@ -29,6 +32,8 @@ pub(super) struct Manifests {
     pub(super) workloads: Vec<Workload>,
     /// The ranges of the ServiceCIDR `kubernetes`.
     pub(super) ranges: Option<Vec<Range>>,
+    /// The clusterset that the cluster says it is in, and where it says so.
+    pub(super) set: Option<(String, String)>,
     /// All of them as written: `Pod shop/web-0` and a hash.
     pub(super) written: BTreeMap<String, u64>,
     /// The place of each.
@@ -42,12 +47,18 @@ fn known(group: &str, kind: &str) -> bool {
         ("", "Namespace" | "Service" | "Pod" | "Node")
             | (_, "ServiceExport" | "ServiceImport")
             | (api::DISCOVERY_GROUP, "EndpointSlice")
+            | (api::ABOUT_GROUP, "ClusterProperty")
             | ("networking.k8s.io", "ServiceCIDR")
             | ("apps", "Deployment" | "StatefulSet" | "DaemonSet")
     )
 }
 
 impl Manifests {
+    /// None yet.
+    pub(super) fn of(id: &ClusterId) -> Self {
+        Self { id: id.to_string(), ..Self::default() }
+    }
+
     /// Takes in everything that `text` holds.
     pub(super) fn add(&mut self, file: &str, text: &str) -> Result<(), FileError> {
         each_object(file, text, &known, &mut |place, kind, object| self.object(place, kind, object)).map(|_| ())
@@ -63,7 +74,7 @@ impl Manifests {
         let Some(name) = name.map(str::to_owned) else {
             return Err(place.error(FileProblem::NoName(static_name(&kind.kind))));
         };
-        let namespaced = !matches!(kind.kind.as_str(), "Namespace" | "Node" | "ServiceCIDR");
+        let namespaced = !matches!(kind.kind.as_str(), "Namespace" | "Node" | "ServiceCIDR" | "ClusterProperty");
         let namespace = if namespaced { namespace.unwrap_or("default").to_owned() } else { String::new() };
         let whole = if namespaced { format!("{namespace}/{name}") } else { name.clone() };
         let shown = format!("{} {whole}", kind.kind);
@@ -126,6 +137,7 @@ impl Manifests {
                 self.nodes.insert(name, node);
             }),
             "ServiceCIDR" => self.ranges(&name, &value),
+            "ClusterProperty" => self.property(&name, &value, place.to_string()),
             _ => decode(value).map(|mut workload: Workload| {
                 workload.kind = static_name(&kind.kind);
                 (workload.namespace, workload.name) = (namespace, name);
@@ -154,12 +166,32 @@ impl Manifests {
     }
 }
 
+impl Manifests {
+    /// What a ClusterProperty says: the cluster's id, which is its folder's name too (R90), or its clusterset's name.
+    fn property(&mut self, name: &str, value: &Value, place: String) -> Result<(), String> {
+        let Some(text) = value.pointer("/spec/value").and_then(Value::as_str).filter(|text| !text.is_empty()) else {
+            return Err("spec.value: give a text that is not empty".to_owned());
+        };
+        match name {
+            api::PROPERTY_CLUSTER if text != self.id => Err(format!(
+                "spec.value: the cluster's id is {text:?} by this and {:?} by the name of its folder; change one of them",
+                self.id
+            )),
+            api::PROPERTY_CLUSTERSET => {
+                self.set = Some((text.to_owned(), place));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 fn decode<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| format!("does not decode: {error}; correct it"))
 }
 
 fn static_name(kind: &str) -> &'static str {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 12] = [
         "Namespace",
         "Service",
         "ServiceExport",
@@ -168,6 +200,7 @@ fn static_name(kind: &str) -> &'static str {
         "Pod",
         "Node",
         "ServiceCIDR",
+        "ClusterProperty",
         "Deployment",
         "StatefulSet",
         "DaemonSet",

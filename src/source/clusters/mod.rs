@@ -104,7 +104,7 @@ fn parse(dir: &Path, texts: &Texts) -> Result<Clusters, FileError> {
         let Some(id) = ClusterId::new(name).filter(|_| valid) else {
             return Err(FileError::new(folder.display().to_string(), 0, FileProblem::BadClusterName));
         };
-        manifests.insert(id.clone(), Manifests::default());
+        manifests.insert(id.clone(), Manifests::of(&id));
         folders.insert(folder.clone(), id);
     }
     for (file, text) in texts.iter() {
@@ -118,11 +118,29 @@ fn parse(dir: &Path, texts: &Texts) -> Result<Clusters, FileError> {
     if manifests.is_empty() {
         return Err(FileError::new(dir.display().to_string(), 0, FileProblem::NoClusters));
     }
-    let clusters = manifests.into_iter().map(|(id, manifests)| {
-        let cluster = fill::cluster(&id, manifests)?;
+    let mut first: Option<(ClusterId, String)> = None;
+    let clusters = manifests.into_iter().map(|(id, mut manifests)| {
+        let hint = manifests.set.take().and_then(|(set, place)| other_set(&mut first, &id, set, &place));
+        let mut cluster = fill::cluster(&id, manifests)?;
+        cluster.hints.extend(hint);
         Ok((id, cluster))
     });
     clusters.collect::<Result<_, _>>().map(Clusters)
+}
+
+/// A hint where a cluster says that it is in another clusterset than the first that says anything.
+fn other_set(first: &mut Option<(ClusterId, String)>, id: &ClusterId, set: String, place: &str) -> Option<String> {
+    match first {
+        Some((other, theirs)) if *theirs != set => Some(format!(
+            "{place}: the ClusterProperty clusterset.k8s.io says that {id} is in {set:?}, and {other} says {theirs:?}; here \
+             all folders are one clusterset"
+        )),
+        Some(_) => None,
+        None => {
+            *first = Some((id.clone(), set));
+            None
+        }
+    }
 }
 
 /// The errors of the folder itself have other remedies here.

@@ -131,6 +131,8 @@ fn what_the_readme_names_is_there() {
                 "without",
                 "cluster",
                 "fail-on-conflict",
+                "timeout",
+                "controller-config",
             ];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }

@@ -143,7 +143,7 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
         changes.push(Action::DeleteImport(key.clone(), import.meta.id.clone()), reason);
     }
     let kind = there.import.map_or(ImportKind::ClusterSetIp, |import| import.spec.kind);
-    write_slices(context, there, &slices, kind, changes);
+    write_slices(context, there, slices, kind, changes);
     if all {
         delete_derived(context, there, changes, reason);
     }
@@ -151,12 +151,12 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
 }
 
 /// Brings the slices about: those that gain endpoints first, then those that lose some, then those that go (HDL-05).
-fn write_slices(context: Context<'_>, there: &There<'_>, slices: &Slices, kind: ImportKind, changes: &mut Changes<'_>) {
+fn write_slices(context: Context<'_>, there: &There<'_>, slices: Slices, kind: ImportKind, changes: &mut Changes<'_>) {
     let observed = |name: &str| there.local.and_then(|local| local.mirrored.get(name));
     let mut later = Vec::new();
-    for wanted in slices.wanted.values() {
+    for wanted in slices.wanted.into_values() {
         let is = observed(&wanted.name);
-        let head = SliceHead::new(context, there, wanted, kind, is);
+        let head = SliceHead::new(context, there, &wanted, kind, is);
         let reason = match is {
             None => format!("endpoints of {}", wanted.source),
             Some(is) => {
@@ -177,10 +177,10 @@ fn write_slices(context: Context<'_>, there: &There<'_>, slices: &Slices, kind: 
     for (object, reason) in later {
         changes.push(Action::ApplySlice(object), reason);
     }
-    for (name, reason) in &slices.unwanted {
-        if let Some(slice) = observed(name) {
-            let action = Action::DeleteSlice(context.key.clone(), name.clone(), slice.meta.id.clone());
-            changes.push(action, reason.clone());
+    for (name, reason) in slices.unwanted {
+        if let Some(slice) = observed(&name) {
+            let action = Action::DeleteSlice(context.key.clone(), name, slice.meta.id.clone());
+            changes.push(action, reason);
         }
     }
 }
@@ -205,15 +205,15 @@ impl SliceHead {
         Self { labels: slice_labels(key, derived, &wanted.source, kind, settings), annotations, owners }
     }
 
-    fn with(self, key: &ServiceKey, wanted: &Wanted<'_>, is: Option<&Slice>) -> SliceObject {
+    fn with(self, key: &ServiceKey, wanted: Wanted<'_>, is: Option<&Slice>) -> SliceObject {
         SliceObject {
             key: key.clone(),
-            name: wanted.name.clone(),
+            name: wanted.name,
             existing: is.map(|slice| slice.meta.id.clone()),
             labels: self.labels,
             annotations: self.annotations,
             owners: self.owners,
-            content: wanted.content.clone().into_owned(),
+            content: wanted.content.into_owned(),
         }
     }
 }
@@ -247,7 +247,7 @@ impl Importer<'_> {
     fn evaluate(mut self) -> Outcome {
         let Context { world, settings, now, key, derived, .. } = self.context;
         let (merged, there) = (self.merged, self.there);
-        let families = desired::local_families(merged, &there);
+        let families = desired::local_families(merged, &there, settings);
         let wants_derived = desired::wants_derived(merged, &families, &there, settings);
         let settled = self.import(&families);
         if !there.derived_is_foreign() {
@@ -257,14 +257,15 @@ impl Importer<'_> {
         let usable: &[Family] = if wants_derived && there.derived_is_foreign() { &[] } else { &families };
         let scope = Scope { world, settings, now, key, derived, cluster: there.cluster, member: there.member };
         let slices = slices(scope, Some((merged, usable)));
-        write_slices(self.context, &there, &slices, merged.kind, &mut self.changes);
+        let again = slices.again;
+        write_slices(self.context, &there, slices, merged.kind, &mut self.changes);
         let written = self.changes.list.is_empty();
         let mut ready = false;
         if let Some(import) = there.import.filter(|_| settled) {
             ready = self.status(import, &families, wants_derived);
         }
         let (importing, late) = self.importing(written && ready, &families, wants_derived);
-        let again = earlier(slices.again, late);
+        let again = earlier(again, late);
         Outcome { changes: self.changes.list, events: self.events, importing: Some(importing), again }
     }
 

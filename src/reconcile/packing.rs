@@ -22,10 +22,15 @@ impl Carry {
     /// The endpoint as it is written.
     fn endpoint(self, source: &Endpoint) -> Endpoint {
         Endpoint {
-            node: source.node.clone().filter(|_| self.node),
-            pod: source.pod.clone().filter(|_| self.pod),
+            addresses: source.addresses.clone(),
+            ready: source.ready,
+            serving: source.serving,
+            terminating: source.terminating,
+            hostname: source.hostname.clone(),
+            zone: source.zone.clone(),
+            node: source.node.as_ref().filter(|_| self.node).cloned(),
+            pod: source.pod.as_ref().filter(|_| self.pod).cloned(),
             hint_zones: Vec::new(),
-            ..source.clone()
         }
     }
 

@@ -95,7 +95,8 @@ impl Gates {
 
     /// Opens some gates; whose they were.
     pub(super) fn open(&mut self, which: impl Fn(&Target, &Gate) -> bool) -> Vec<Target> {
-        let opened: Vec<_> = self.gates.iter().filter(|(target, gate)| which(target, gate)).map(|(t, _)| t.clone()).collect();
+        let opened: Vec<_> =
+            self.gates.iter().filter(|(target, gate)| which(target, gate)).map(|(t, _)| t.clone()).collect();
         opened.iter().for_each(|target| self.remove(target));
         opened
     }

@@ -63,9 +63,8 @@ pub(super) struct Job {
 impl Job {
     /// Whether it writes statuses and nothing else.
     fn is_status(&self) -> bool {
-        let status = |change: &Change| {
-            matches!(change.action, Action::ApplyExportStatus(..) | Action::ApplyImportStatus(..))
-        };
+        let status =
+            |change: &Change| matches!(change.action, Action::ApplyExportStatus(..) | Action::ApplyImportStatus(..));
         self.changes.iter().all(status)
     }
 

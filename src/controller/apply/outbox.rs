@@ -75,8 +75,12 @@ impl Outbox {
         }
     }
 
-    /// This is what is to be written for `target` now: `None` is nothing.
+    /// This is what is to be written for `target` now: `None` is nothing. While a job of it is under way, it is not taken:
+    /// after that it has to be planned again anyway.
     pub(in crate::controller) fn put(&mut self, target: Target, job: Option<Job>) {
+        if self.is_running(&target) {
+            return;
+        }
         let before = self.waiting.remove(&target);
         let Some(job) = job else {
             if let Some(before) = before {

@@ -117,14 +117,6 @@ fn write_rules() -> Vec<Value> {
     ]
 }
 
-/// What it may do in our own namespace of the member: leases, by which the DNS half there sees that a cluster is cut
-/// off although the hub is dead (R84).
-#[must_use]
-pub fn lease_rules() -> Value {
-    json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"]}])
-}
-
 /// An object, and the path it is found at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
@@ -158,12 +150,12 @@ pub fn account(namespace: &str, rights: &Rights) -> Vec<Placed> {
     let account = rights.account();
     let subjects = json!([{"kind": "ServiceAccount", "name": account, "namespace": namespace}]);
     let reference = |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": account});
-    let here = json!({"name": account, "namespace": namespace});
-    let mut all = vec![
+    vec![
         placed(
             &format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
             // No pod runs as this account: only the hub has its token.
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here, "automountServiceAccountToken": false}),
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": false,
+                   "metadata": {"name": account, "namespace": namespace}}),
         ),
         placed(
             &format!("{rbac}/clusterroles"),
@@ -175,27 +167,13 @@ pub fn account(namespace: &str, rights: &Rights) -> Vec<Placed> {
             json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": account},
                    "roleRef": reference("ClusterRole"), "subjects": subjects}),
         ),
-    ];
-    if matches!(rights, Rights::Write(_)) {
-        all.extend([
-            placed(
-                &format!("{rbac}/namespaces/{namespace}/roles"),
-                json!({"apiVersion": version, "kind": "Role", "metadata": here, "rules": lease_rules()}),
-            ),
-            placed(
-                &format!("{rbac}/namespaces/{namespace}/rolebindings"),
-                json!({"apiVersion": version, "kind": "RoleBinding", "metadata": here,
-                       "roleRef": reference("Role"), "subjects": subjects}),
-            ),
-        ]);
-    }
-    all.push(placed(
-        &format!("/api/v1/namespaces/{namespace}/secrets"),
-        json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-               "metadata": {"name": rights.token(), "namespace": namespace,
-                            "annotations": {"kubernetes.io/service-account.name": account}}}),
-    ));
-    all
+        placed(
+            &format!("/api/v1/namespaces/{namespace}/secrets"),
+            json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+                   "metadata": {"name": rights.token(), "namespace": namespace,
+                                "annotations": {"kubernetes.io/service-account.name": account}}}),
+        ),
+    ]
 }
 
 /// The Secret that registers a member in the hub.

@@ -34,7 +34,7 @@ struct There {
 }
 
 /// Where it was done, when it was begun, and what came of it; with the trouble, if there was any.
-type Ended = (ClusterId, Instant, Result<Outcome, (Outcome, String)>);
+pub(super) type Ended = (ClusterId, Instant, Result<Outcome, (Outcome, String)>);
 
 impl Job {
     /// Does the work.

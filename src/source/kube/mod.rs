@@ -34,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 pub(crate) use access::chain;
-pub(crate) use decode::version as version_of;
 pub use access::{Access, Endpoint, KubeError, default_kubeconfig};
+pub(crate) use decode::version as version_of;
 use follow::Follower;
 use imports::ForDns;
 pub use inline::{Inline, Secret};

@@ -1,0 +1,71 @@
+//! What a change of one pod costs the pure half of the controller: counted, so that it comes out the same on any
+//! machine. The work is that of the service the pod belongs to, however many others there are (controller.md 2.13).
+
+#[path = "support/clusterset.rs"]
+mod clusterset;
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use clusterset::{Clusterset, Size};
+use namesake::reconcile::plan::Action;
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+/// Most bytes that the observed clusters may hold for one endpoint: in its source, or mirrored.
+const MOST_BYTES: u64 = 400;
+
+/// Most allocations of one pod's change in a service of three times 100 endpoints that three clusters import: three
+/// slices are written anew, with two allocations an endpoint.
+const MOST_ALLOCATIONS: u64 = 2000;
+
+/// Allocations and bytes of taking in that a pod of service 3 has become unready, and of the plan that follows.
+fn cost(size: Size) -> (u64, u64) {
+    let mut set = Clusterset::new(size);
+    let change = set.change(3, size.endpoints / 2, false);
+    let before = dhat::HeapStats::get();
+    let plans = black_box(set.take(change));
+    let after = dhat::HeapStats::get();
+    let [plan] = &plans[..] else { panic!("one service is dirty, not {}", plans.len()) };
+    // What is measured is what is meant: one slice of that cluster in every importer, and nothing else.
+    let mut written = BTreeMap::new();
+    for change in &plan.plan.changes {
+        assert!(matches!(change.action, Action::ApplySlice(_)), "{change:?}");
+        *written.entry(change.cluster.to_string()).or_insert(0) += 1;
+    }
+    assert_eq!(written.into_iter().collect::<Vec<_>>(), clusterset::CLUSTERS.map(|c| (c.to_owned(), 1)));
+    (after.total_blocks - before.total_blocks, after.total_bytes - before.total_bytes)
+}
+
+#[test]
+fn scl_02_mcs_w25_planning_one_change_costs_the_same_however_many_services_there_are() {
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let endpoints = 100;
+    let few = cost(Size { services: 10, endpoints });
+    let many = cost(Size { services: 60, endpoints });
+    println!(
+        "one pod of 3 x {endpoints} endpoints: {few:?} allocations and bytes among 10 services, {many:?} among 60"
+    );
+    assert_eq!(few.0, many.0, "allocations");
+    // Numbers in made-up names are longer among many.
+    assert!(many.1.abs_diff(few.1) * 50 < few.1, "bytes");
+
+    assert!(few.0 <= MOST_ALLOCATIONS, "{} allocations", few.0);
+
+    // Of a service ten times as large only one slice of a hundred is copied: the others are looked at.
+    let large = cost(Size { services: 4, endpoints: 1000 });
+    println!("one pod of 3 x 1,000 endpoints: {large:?}");
+    assert!(large.0 < 4 * few.0, "allocations of a service ten times as large");
+
+    // Memory, of what is held when nothing is left to do: each endpoint once at home and once in each importer.
+    let size = Size { services: 30, endpoints };
+    let before = dhat::HeapStats::get();
+    let set = Clusterset::new(size);
+    let held = dhat::HeapStats::get().curr_bytes - before.curr_bytes;
+    let count = size.services * size.endpoints * 3 * 4;
+    let each = held as u64 / count as u64;
+    println!("{each} bytes an endpoint");
+    assert!(each <= MOST_BYTES, "{each} bytes an endpoint");
+    drop(set);
+}

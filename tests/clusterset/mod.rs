@@ -83,7 +83,7 @@ pub async fn prepare_with(cluster: &Cluster, crds: Option<&str>) {
         cluster.install_crds(version).await.unwrap();
     }
     cluster.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}", ACCOUNT.0)).await.unwrap();
-    let account = manifests::account(ACCOUNT.0, &manifests::Rights::Write(Default::default()));
+    let account = manifests::account(ACCOUNT.0, &manifests::Rights::Write(vec![manifests::Grant::SourceLeases]));
     cluster.apply_values(account.into_iter().map(|placed| placed.object).collect()).await.unwrap();
     kubelet::node(cluster).await;
 }

@@ -1,17 +1,21 @@
 //! Many changes at once, at random, and a member's API server that restarts among them: in the end, a controller that
 //! knows nothing of the way finds nothing to write.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::beds::{cleared, rough};
 use crate::clusterset::objects::{endpoints, export, service, web};
-use crate::clusterset::{Controller, PATIENCE, Place, Story, until};
+use crate::clusterset::{Clusterset, Controller, PATIENCE, Place, Story, until};
 use crate::writes::{nothing_is_written, settled};
 
 /// How long changes are made.
 const TIME: Duration = Duration::from_secs(12);
+
+/// The services that are changed.
+const NAMES: [&str; 4] = ["one", "two", "three", "four"];
 
 /// One change of somebody to one service in one cluster.
 async fn change(place: &Place, name: &str, random: &mut fastrand::Rng) {
@@ -54,12 +58,6 @@ async fn change(place: &Place, name: &str, random: &mut fastrand::Rng) {
     }
 }
 
-/// Every import has what its exporters have, in every cluster alike.
-async fn agrees(story: &Story, names: &[&str]) -> Result<(), String> {
-    differs(story, names).await?;
-    Ok(())
-}
-
 /// The last writes of anybody to what concerns a service, in each cluster.
 fn history(story: &Story, name: &str) -> String {
     let mut lines = Vec::new();
@@ -87,9 +85,10 @@ fn history(story: &Story, name: &str) -> String {
     lines.join("\n")
 }
 
-async fn differs(story: &Story, names: &[&str]) -> Result<(), String> {
+/// Every import has what its exporters have, in every cluster alike.
+async fn agrees(story: &Story) -> Result<(), String> {
     let places = &story.places[..3];
-    for name in names {
+    for name in NAMES {
         let mut exporters = Vec::new();
         for place in places {
             if place.says("serviceexports", name, "Valid").await == "True/Valid" {
@@ -138,33 +137,68 @@ async fn differs(story: &Story, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn mcs_r19_r73_r85_after_any_changes_a_new_controller_finds_nothing_to_do() {
-    let set = rough().await;
-    cleared(&set).await;
-    let mut controller = Controller::start(&set.bed, set.as_members_by(&set.kubeconfigs[..3])).await;
-    let story = Story::new(&set, "soak").await;
-    let names = ["one", "two", "three", "four"];
-    let seed = fastrand::u64(..);
-    eprintln!("seed {seed}");
+/// Users of three clusters change what they like for a while, and `trouble` happens meanwhile: all clusters agree in the
+/// end, and a controller that knows nothing of the way finds nothing to write.
+async fn soak(set: &Clusterset, members: &[PathBuf], seed: u64, trouble: impl AsyncFnOnce(&Story, Instant)) {
+    cleared(set).await;
+    let mut controller = Controller::start(&set.bed, set.as_members_by(members)).await;
+    let story = Story::new(set, "soak").await;
     let end = Instant::now() + TIME;
     let users = story.places[..3].iter().enumerate().map(|(i, place)| async move {
         let mut random = fastrand::Rng::with_seed(seed.wrapping_add(i as u64));
         let mut changes = 0;
         while Instant::now() < end {
-            change(place, names[random.usize(..names.len())], &mut random).await;
+            change(place, NAMES[random.usize(..NAMES.len())], &mut random).await;
             changes += 1;
         }
         changes
     });
-    let changes: usize = futures_util::future::join_all(users).await.into_iter().sum();
-    eprintln!("{changes} changes");
-    until(&format!("all clusters agree (seed {seed})"), PATIENCE, async || agrees(&story, &names).await).await;
-    let before = settled(&set, None).await;
+    let (changes, ()) = tokio::join!(futures_util::future::join_all(users), trouble(&story, end));
+    eprintln!("{} changes, seed {seed}", changes.into_iter().sum::<usize>());
+    until(&format!("all clusters agree (seed {seed})"), PATIENCE * 2, async || agrees(&story).await).await;
+    let before = settled(set, None).await;
     controller.kill_and_restart();
     controller.wait_ready().await;
-    nothing_is_written(&set, &before, None, Duration::from_secs(3)).await;
+    nothing_is_written(set, &before, None, Duration::from_secs(3)).await;
+    agrees(&story).await.unwrap();
     story.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r19_r73_r85_after_any_changes_a_new_controller_finds_nothing_to_do() {
+    let set = rough().await;
+    let seed = fastrand::u64(..);
+    soak(&set, &set.kubeconfigs[..3], seed, async |_, _| {}).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r73_r82_r84_r95_after_any_changes_and_outages_too() {
+    let set = rough().await;
+    let seed = fastrand::u64(..);
+    let networks: Vec<_> = set.clusters[..3].iter().map(|cluster| cluster.proxy().unwrap()).collect();
+    let through =
+        networks.iter().zip(&set.kubeconfigs).map(|(network, file)| network.kubeconfig_through(file).unwrap());
+    let members: Vec<_> = through.collect();
+    soak(&set, &members, seed, async |story, end| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        while Instant::now() < end {
+            let which = random.usize(..3);
+            let network = &networks[which];
+            match random.u8(0..4) {
+                0 => network.cut(),
+                1 => network.black_hole(),
+                2 => network.delay(Duration::from_millis(random.u64(50..400))),
+                _ => {
+                    // All that is in it goes, also what is ours.
+                    story.at(which).delete("serviceexports", NAMES[0]).await;
+                    story.at(which).delete("serviceimports", NAMES[1]).await;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(random.u64(100..1200))).await;
+            network.heal();
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -110,12 +110,16 @@ impl Applier {
             error => Trouble::of(error, action, &place.to_string()),
         };
         let answer = match self.send(write, resource, meaning).await {
-            Err(Trouble::Gone) => return Ok(written.gone(action, place)),
+            Err(Trouble::Gone) => {
+                written.gone(action, place);
+                return Ok(());
+            }
             answer => answer?,
         };
         written.wrote = true;
         if is_delete(action) {
-            return Ok(written.gone(action, place));
+            written.gone(action, place);
+            return Ok(());
         }
         let Some(object) = written.see(place.kind, &answer) else { return Ok(()) };
         let Some(difference) = replace::difference(action, &object) else { return Ok(()) };

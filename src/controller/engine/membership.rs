@@ -189,7 +189,7 @@ impl Engine {
         for name in names {
             let target = Target::Namespace(name.clone());
             let plan = plan_namespace(&self.world, &name, &self.settings, now());
-            let mut jobs = self.jobs(target.clone(), plan);
+            let mut jobs = self.jobs(&target, plan);
             for (cluster, following) in &mut self.members {
                 if !following.outbox.is_running(&target) {
                     following.outbox.put(target.clone(), jobs.remove(cluster));

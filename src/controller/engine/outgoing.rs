@@ -18,8 +18,8 @@ const TURN: usize = 128;
 impl Engine {
     /// Puts a plan into the outboxes. Where a job of the same service is under way, it is planned again after that.
     pub(super) fn put(&mut self, key: &ServiceKey, plan: Plan) {
-        let mut jobs = self.jobs(Target::Service(key.clone()), plan);
         let target = Target::Service(key.clone());
+        let mut jobs = self.jobs(&target, plan);
         let (mut open, mut mended) = (false, Vec::new());
         for (cluster, following) in &mut self.members {
             let job = jobs.remove(cluster);
@@ -44,7 +44,7 @@ impl Engine {
     }
 
     /// A plan's changes by member.
-    pub(super) fn jobs(&self, target: Target, plan: Plan) -> BTreeMap<ClusterId, Job> {
+    pub(super) fn jobs(&self, target: &Target, plan: Plan) -> BTreeMap<ClusterId, Job> {
         let mut jobs: BTreeMap<ClusterId, Job> = BTreeMap::new();
         for Change { cluster, action, reason } in plan.changes {
             let job = jobs.entry(cluster.clone()).or_insert_with(|| Job {
@@ -99,7 +99,7 @@ impl Engine {
             Target::Service(key) => plan_service(&self.world, key, &self.settings, now()).plan,
             Target::Namespace(name) => crate::reconcile::plan_namespace(&self.world, name, &self.settings, now()),
         };
-        self.jobs(target.clone(), plan).remove(cluster)
+        self.jobs(target, plan).remove(cluster)
     }
 
     fn start(&mut self, cluster: &ClusterId, target: Target, job: Option<Job>) {

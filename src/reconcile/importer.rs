@@ -74,7 +74,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
     }
     let local = member.local(key);
     let import = local.and_then(|local| local.import.as_ref());
-    let ours = import.filter(|import| import.meta.is_ours() || settings.adopt_imports);
+    let ours = import.filter(|import| import.meta.is_made_by_us() || settings.adopt_imports);
     let derived = member.derived(context.derived_key);
     let there = There { cluster, member, local, import: ours, derived };
     let mut namespace = None;
@@ -114,7 +114,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
 /// Removes what is ours at once: the cluster has no part in the service, whoever exports it.
 fn clear(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, reason: &str) {
     let Context { key, .. } = context;
-    if let Some(import) = there.import.filter(|import| import.meta.is_ours()) {
+    if let Some(import) = there.import.filter(|import| import.meta.is_made_by_us()) {
         changes.push(Action::DeleteImport(key.clone(), import.meta.id.clone()), reason);
     }
     for (name, slice) in there.local.into_iter().flat_map(|local| &local.mirrored) {
@@ -139,7 +139,7 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
     let again = earlier(slices.again, until);
     let all = !held && slices.wanted.is_empty();
     let reason = "no cluster exports it any more";
-    if all && let Some(import) = there.import.filter(|import| import.meta.is_ours()) {
+    if all && let Some(import) = there.import.filter(|import| import.meta.is_made_by_us()) {
         changes.push(Action::DeleteImport(key.clone(), import.meta.id.clone()), reason);
     }
     let kind = there.import.map_or(ImportKind::ClusterSetIp, |import| import.spec.kind);
@@ -281,7 +281,7 @@ impl Importer<'_> {
                 None => return true,
             },
         };
-        if let Some(import) = existing.filter(|import| import.meta.is_ours()) {
+        if let Some(import) = existing.filter(|import| import.meta.is_made_by_us()) {
             self.tell_about(import, &object.spec);
         }
         self.changes.push(Action::ApplyImport(object), reason);

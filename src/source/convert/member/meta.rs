@@ -30,10 +30,11 @@ pub(super) fn convert(from: object::Meta, keep: Keep) -> Meta {
         annotations: map(from.annotations),
         ..Meta::default()
     };
+    (meta.owned_labels, meta.owned_annotations) = owned(from.managed_fields);
     let slice_of_ours = meta.labels.get(api::LABEL_SLICE_MANAGED_BY).is_some_and(|by| **by == *api::MANAGED_BY);
-    if meta.is_ours() || slice_of_ours {
+    let written_by_us = !meta.owned_labels.is_empty() || !meta.owned_annotations.is_empty();
+    if meta.is_ours() || slice_of_ours || written_by_us {
         meta.owners = entries(from.owner_references).filter_map(|(_, owner)| self::owner(owner)).collect();
-        (meta.owned_labels, meta.owned_annotations) = owned(from.managed_fields);
         return meta;
     }
     match keep {

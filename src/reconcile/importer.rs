@@ -114,7 +114,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
 /// Removes what is ours at once: the cluster has no part in the service, whoever exports it.
 fn clear(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, reason: &str) {
     let Context { key, .. } = context;
-    if let Some(import) = there.import.filter(|import| import.meta.is_made_by_us()) {
+    if let Some(import) = there.import.filter(|import| import.meta.is_ours()) {
         changes.push(Action::DeleteImport(key.clone(), import.meta.id.clone()), reason);
     }
     for (name, slice) in there.local.into_iter().flat_map(|local| &local.mirrored) {
@@ -124,7 +124,7 @@ fn clear(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, rea
 }
 
 fn delete_derived(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, reason: &str) {
-    if let Some(service) = there.our_derived() {
+    if let Some(service) = there.our_derived().filter(|service| service.meta.is_ours()) {
         changes.push(Action::DeleteService(context.derived_key.clone(), service.meta.id.clone()), reason);
     }
 }
@@ -139,7 +139,7 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
     let again = earlier(slices.again, until);
     let all = !held && slices.wanted.is_empty();
     let reason = "no cluster exports it any more";
-    if all && let Some(import) = there.import.filter(|import| import.meta.is_made_by_us()) {
+    if all && let Some(import) = there.import.filter(|import| import.meta.is_ours()) {
         changes.push(Action::DeleteImport(key.clone(), import.meta.id.clone()), reason);
     }
     let kind = there.import.map_or(ImportKind::ClusterSetIp, |import| import.spec.kind);

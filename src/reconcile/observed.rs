@@ -98,7 +98,7 @@ impl Meta {
 
     /// The same of what nobody but us makes (imports, derived Services): also where somebody took the label off, as
     /// long as our field manager stands in it. That is drift, and is put right (R57); who wants to have such an object
-    /// for himself gives the label another value.
+    /// for himself gives the label another value. Nothing is deleted without the label (R94).
     #[must_use]
     pub fn is_made_by_us(&self) -> bool {
         self.is_ours() || self.lost(api::LABEL_MANAGED_BY)

@@ -319,13 +319,13 @@ fn weight(local: &Local, auto_export: Option<&LabelRule>) -> usize {
         local.service.as_ref().zip(auto_export).is_some_and(|(service, rule)| rule.fits(&service.meta.labels));
     usize::from(local.export.is_some())
         + usize::from(exported)
-        + usize::from(local.import.as_ref().is_some_and(|import| import.meta.is_made_by_us()))
+        + usize::from(local.import.as_ref().is_some_and(|import| import.meta.is_ours()))
         + local.mirrored.len()
 }
 
 /// The service that a derived Service of ours belongs to.
 fn parent(key: &ServiceKey, service: &Service) -> Option<ServiceKey> {
-    let name = service.meta.labels.get(api::LABEL_SERVICE_NAME).filter(|_| service.meta.is_made_by_us())?;
+    let name = service.meta.labels.get(api::LABEL_SERVICE_NAME).filter(|_| service.meta.is_ours())?;
     let parent = ServiceKey { namespace: key.namespace.clone(), name: Label::new(name)? };
     (naming::derived(&parent) == key.name).then_some(parent)
 }

@@ -32,8 +32,9 @@ pub enum LogFormat {
     Json,
 }
 
-/// What other crates say at most, unless the operator names them: what they have to tell, we tell ourselves.
-const QUIET: &str = "kube=warn,kube_client=warn,kube_core=warn,hyper=warn,hyper_util=warn,rustls=warn,tower=warn,\
+/// What other crates say at most, unless the operator names them: what they have to tell, we tell ourselves. The client
+/// calls every failed request an error, as often as it is tried again; we tell what is wrong once.
+const QUIET: &str = "kube=warn,kube_client=off,kube_core=warn,hyper=warn,hyper_util=warn,rustls=warn,tower=warn,\
                      h2=warn,hickory_proto=warn,hickory_net=warn,hickory_server=warn";
 
 /// Why logging could not be set up.

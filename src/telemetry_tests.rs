@@ -80,6 +80,9 @@ fn other_crates_are_quiet_unless_they_are_named() {
     };
     assert_eq!(lines(LogFormat::Text, "debug", speak), ["[INFO] feed: news"]);
     assert_eq!(lines(LogFormat::Text, "kube_client=info", speak).len(), 2);
+    // A server that is away is tried all the time; we say it once.
+    let fail = || tracing::error!(target: "kube_client::client::builder", "failed with error");
+    assert_eq!(lines(LogFormat::Text, "info", fail), Vec::<String>::new());
     assert_eq!(lines(LogFormat::Text, "error,namesake::feed=info", speak), ["[INFO] feed: news"]);
     assert!(lines(LogFormat::Text, "warn", speak).is_empty());
 }

@@ -184,6 +184,22 @@ async fn a_cluster_that_can_not_be_read_is_named_with_its_reason() {
         ran.err
     );
 
+    // Files that are not there.
+    let ran = plan(&["--member-folder", "/nonexistent"]).await;
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (
+            Some(1),
+            "namesake: /nonexistent: No such file or directory (os error 2); give a folder of <id>.kubeconfig files with --member-folder\n"
+        )
+    );
+    let ran = plan(&["--kubeconfig", "/nonexistent", "--member", "a=east"]).await;
+    assert!(
+        ran.err.starts_with("namesake: cluster east can't be used (context \"a\" of /nonexistent): "),
+        "{}",
+        ran.err
+    );
+
     // A context that is not there, beside one that is.
     let ran = plan(&["--kubeconfig", text(&file), "--member", "a=east", "--member", "c=north"]).await;
     assert_eq!(ran.code, Some(1));
@@ -213,7 +229,10 @@ async fn the_clusters_that_joined_a_hub_are_planned() {
 
     let nobody = plan(&hub).await;
     assert_eq!(nobody.code, Some(1));
-    assert_eq!(nobody.err, "namesake: there are no members: name some with --member, or let them join the hub\n");
+    assert_eq!(
+        nobody.err,
+        "namesake: there are no members: name some with --member or --member-folder, or let them join the hub\n"
+    );
 
     let kubeconfig = std::fs::read_to_string(clusters[1].kubeconfig()).unwrap();
     let data = serde_json::to_string(&kubeconfig).unwrap();
@@ -225,6 +244,25 @@ async fn the_clusters_that_joined_a_hub_are_planned() {
     let told = plan(&hub).await;
     assert_eq!((told.code, told.err.as_str()), (Some(0), ""), "{}", told.out);
     assert!(told.out.contains("+ shop/web: exported by east\n"), "{}", told.out);
+}
+
+#[tokio::test]
+async fn a_hub_that_can_not_be_read_is_named_too() {
+    let bed = Bed::new().unwrap();
+    let nobody = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: hub, cluster: {{server: 'https://127.0.0.1:{}'}}}}]\n\
+         users: [{{name: u, user: {{token: t}}}}]\ncontexts: [{{name: hub, context: {{cluster: hub, user: u}}}}]\n",
+        bed.port().unwrap()
+    );
+    let file = bed.file("kubeconfig", &nobody).unwrap();
+    let ran = plan(&["--kubeconfig", text(&file), "--hub", "hub", "--timeout", "1s"]).await;
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    let said = "namesake: the members can't be listed: the hub's Secrets (labelled): the API server can't be reached: ";
+    assert!(ran.err.starts_with(said), "{}", ran.err);
+    let ran = plan(&["--kubeconfig", text(&file), "--hub", "other"]).await;
+    let said =
+        format!("namesake: the hub: kubeconfig {} has no context \"other\"; give one of hub with ", file.display());
+    assert!(ran.code == Some(1) && ran.err.starts_with(&said), "{}", ran.err);
 }
 
 #[tokio::test]

@@ -27,19 +27,13 @@ const CHAPTERS: [(&str, u32); 14] = [
 ];
 
 /// Cases without a test, and why.
-const NO_CASE: [(&str, &str); 4] = [
+const NO_CASE: [(&str, &str); 2] = [
     (
         "cfg_01",
         "later work: there is no Corefile and no reload of settings yet; a folder's broken edit is in source_folder",
     ),
     ("cfg_05", "later work: there is no Corefile yet"),
-    ("clu_07", EXPECTED),
-    ("del_01", EXPECTED),
 ];
-
-/// Tests against real clusters that are being written (tests/controller and others). Each entry with this reason goes
-/// when its test is there.
-const EXPECTED: &str = "expected from the tests against real clusters";
 
 /// Sections of `dns.md` 1.1 to 1.11 and 2.6 that must be shown, and how many rows each has.
 const SECTIONS: [(char, u32); 12] = [
@@ -67,9 +61,7 @@ const NO_ROW: [(&str, &str); 2] = [
 const RULES: [(char, u32); 2] = [('r', 98), ('d', 26)];
 
 /// Rules and corrections without a test, and why.
-const NO_RULE: [(&str, &str); 4] = [
-    ("r87", EXPECTED),
-    ("r88", EXPECTED),
+const NO_RULE: [(&str, &str); 2] = [
     ("d17", "says who makes EndpointSlices in Kubernetes; what we read of them and write is in D3, D18 and R61"),
     ("d25", "says which release has which CoreDNS; the CoreDNS that is built for tests is newer than both"),
 ];

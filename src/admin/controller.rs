@@ -64,7 +64,7 @@ impl ControllerParts {
         if self.was_ready.load(Ordering::Relaxed) {
             return None;
         }
-        let lacking = if view.registries.as_ref().is_some_and(|registries| !registries.synced()) {
+        let lacking = if view.registries.as_ref().is_none_or(|registries| !registries.synced()) {
             Some("registries")
         } else if self.waits() && (!view.complete || view.clusters.values().any(is_unheard)) {
             Some("members")
@@ -106,11 +106,15 @@ impl Half for ControllerParts {
         let mut text = String::new();
         let view = self.status.lock();
         let (ready, body) = self.short(&view);
-        if let Some(registries) = &view.registries {
-            for watch in registries.needed() {
-                let (mark, words) = ready::watch(&registries.status(watch));
-                let _ = writeln!(text, "{mark} registry {}: {words}", watch.as_str());
+        match &view.registries {
+            Some(registries) => {
+                for watch in registries.needed() {
+                    let (mark, words) = ready::watch(&registries.status(watch));
+                    let _ = writeln!(text, "{mark} registry {}: {words}", watch.as_str());
+                }
             }
+            // The log says why.
+            None => text.push_str("[-] hub: there is no connection to it yet\n"),
         }
         let (mark, words) = match (view.complete, self.waits()) {
             (true, _) => ("[+]", "all known"),

@@ -6,6 +6,7 @@ use super::settings::{self, Flags};
 use super::{Exit, complain};
 use crate::config::controller::{Key, Machine, Settings};
 use crate::config::{ConfigError, Keyed};
+use crate::controller::LeaseSettings;
 use crate::serve;
 use crate::source::kube::default_kubeconfig;
 
@@ -92,13 +93,11 @@ pub(super) fn machine() -> Machine {
     let in_pod = settings::in_pod();
     let namespace = std::fs::read_to_string(NAMESPACE_FILE).ok().filter(|_| in_pod);
     let namespace = namespace.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty());
-    Machine { in_pod, namespace, identity: identity(), ipv6: settings::ipv6(), kubeconfig: default_kubeconfig }
-}
-
-/// The pod, or the machine, and something that no process before this one had: a container that is started anew in its
-/// pod does not hold what the one before it held.
-fn identity() -> String {
-    let pod = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
-    let name = pod.unwrap_or_else(settings::host);
-    format!("{name}_{:08x}", fastrand::u32(..))
+    Machine {
+        in_pod,
+        namespace,
+        identity: LeaseSettings::fresh_identity(),
+        ipv6: settings::ipv6(),
+        kubeconfig: default_kubeconfig,
+    }
 }

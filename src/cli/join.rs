@@ -82,6 +82,8 @@ enum Policy {
     CreateNamespaces,
     /// And delete those that nothing is in any more: to know that, everything in the cluster may be listed
     RemoveNamespaces,
+    /// Renew Leases that say who is heard, in our own namespace (--source-leases)
+    SourceLeases,
 }
 
 impl Policy {
@@ -90,6 +92,7 @@ impl Policy {
             Self::AutoExport => Grant::AutoExport,
             Self::CreateNamespaces => Grant::CreateNamespaces,
             Self::RemoveNamespaces => Grant::RemoveNamespaces,
+            Self::SourceLeases => Grant::SourceLeases,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the controller needs to know besides the policies of the merge.
 
 use super::members::MemberSettings;
+use crate::model::ClusterId;
 use crate::reconcile;
 use crate::source::kube::Access;
 
@@ -35,7 +36,8 @@ pub struct SourceLeases {
 pub struct LeaseSettings {
     /// Its namespace.
     pub namespace: String,
-    /// Its name. Each shard has its own, which is called `<name>-<index>-of-<count>`.
+    /// Its name. Each shard has its own, which is called `<name>-<index>-of-<count>`; so has a controller that writes to
+    /// one cluster alone: `<name>-<cluster>`.
     pub name: String,
     /// Who we are: unlike every other holder.
     pub identity: String,
@@ -56,13 +58,24 @@ impl LeaseSettings {
         Self { name: format!("{}-{index}-of-{count}", self.name), ..self }
     }
 
-    /// A name for this process that no other one has: the host's, which is the pod's, and something random, since a
-    /// container that is started anew has its old name.
+    /// The same for a controller that writes to one cluster alone: others may write to the other clusters meanwhile.
+    #[must_use]
+    pub fn of_cluster(self, only: Option<&ClusterId>) -> Self {
+        match only {
+            Some(id) => Self { name: format!("{}-{id}", self.name), ..self },
+            None => self,
+        }
+    }
+
+    /// A name for this process that no other one has: the pod's or the host's, and something random, since a container
+    /// that is started anew in its pod does not hold what the one before it held.
     #[must_use]
     pub fn fresh_identity() -> String {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let host = host.trim();
-        format!("{}_{:08x}", if host.is_empty() { "namesake" } else { host }, fastrand::u32(..))
+        let pod = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
+        let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let name = pod.unwrap_or_else(host);
+        let name = name.trim();
+        format!("{}_{:08x}", if name.is_empty() { "namesake" } else { name }, fastrand::u32(..))
     }
 }
 

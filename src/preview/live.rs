@@ -66,6 +66,13 @@ pub async fn live(
         },
         None => None,
     };
+    if let Some(folder) = &settings.folder
+        && let Err(error) = std::fs::read_dir(folder)
+    {
+        let line =
+            format!("{}: {error}; give a folder of <id>.kubeconfig files with --member-folder", folder.display());
+        return Err(LiveError { lines: vec![line] });
+    }
     let contexts = settings.contexts.len();
     let only_contexts = settings.folder.is_none() && settings.inventories.is_empty();
     let observers = Arc::new(|_: &Origin| -> Arc<dyn Observer> { Arc::new(()) });
@@ -197,7 +204,9 @@ impl Reading {
             }
         }
         if lines.is_empty() && world.members().is_empty() {
-            lines.push("there are no members: name some with --member, or let them join the hub".to_owned());
+            lines.push(
+                "there are no members: name some with --member or --member-folder, or let them join the hub".to_owned(),
+            );
         }
         world.set_members_listed(true);
         if lines.is_empty() { Ok(Live { world, hints }) } else { Err(LiveError { lines }) }

@@ -45,13 +45,18 @@ impl<'a> There<'a> {
 }
 
 /// The families of the import in this cluster: the merged ones that the cluster has (R48): what it gave the derived
-/// Service, or else what its API server was found to have.
-pub(super) fn local_families(merged: &Merged, there: &There<'_>) -> Vec<Family> {
+/// Service, or else what its API server was found to have. A cluster that another controller writes to we only read, so it
+/// is what that one has found out that counts.
+pub(super) fn local_families(merged: &Merged, there: &There<'_>, settings: &Settings) -> Vec<Family> {
     let given = || {
         let derived = there.our_derived().filter(|service| !service.spec.headless && !service.spec.ips.is_empty())?;
         Some(derived.spec.ips.iter().map(|ip| Family::of(*ip)).collect::<Vec<_>>())
     };
-    match given().or_else(|| there.member.features.families.clone()) {
+    let theirs = || {
+        let only = settings.write_only_to.as_ref()?;
+        there.import.filter(|_| only != there.cluster).map(|import| import.spec.families.clone())
+    };
+    match given().or_else(|| there.member.features.families.clone()).or_else(theirs) {
         Some(supported) => merged.families.iter().filter(|f| supported.contains(f)).copied().collect(),
         None => merged.families.clone(),
     }

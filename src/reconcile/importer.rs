@@ -247,7 +247,7 @@ impl Importer<'_> {
     fn evaluate(mut self) -> Outcome {
         let Context { world, settings, now, key, derived, .. } = self.context;
         let (merged, there) = (self.merged, self.there);
-        let families = desired::local_families(merged, &there);
+        let families = desired::local_families(merged, &there, settings);
         let wants_derived = desired::wants_derived(merged, &families, &there, settings);
         let settled = self.import(&families);
         if !there.derived_is_foreign() {

@@ -34,6 +34,8 @@ impl Bed {
         let metrics = Arc::new(ControllerMetrics::new());
         let parts = ControllerParts::new(status.clone(), state.clone(), metrics.clone(), Notifier::default());
         let admin = Admin::start(&one(), parts.patience(patience)).unwrap();
+        // Nothing but contexts.
+        status.lock().registries = Some(Arc::new(Health::of(&[])));
         Self { admin, status, state, metrics }
     }
 
@@ -114,6 +116,9 @@ fn secret(name: &str) -> Origin {
 fn mcs_r96_ready_when_the_registries_are_read_the_members_heard_and_the_lease_known() {
     let bed = Bed::new();
     assert_eq!(get(bed.at(), "/health").body, "OK");
+    bed.status.lock().registries = None;
+    assert_eq!(bed.ready(), lacks("registries"));
+    assert!(bed.verbose().starts_with("[-] hub: there is no connection to it yet\n"), "{}", bed.verbose());
     let registries = Arc::new(Health::of(&[Watch::Secrets(Convention::Labelled)]));
     {
         let mut view = bed.status.lock();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use namesake::admin::{Admin, AdminParts, AdminState, ControllerParts};
 use namesake::controller::Status;
 use namesake::model::Resource;
+use namesake::source::Health;
 use namesake::systemd::Notifier;
 
 use crate::http::{Bed, LIMIT, one, parts};
@@ -40,7 +41,10 @@ fn controller() {
         let _ = std::io::stdin().read_exact(&mut [0]);
     };
     next();
-    status.lock().complete = true;
+    {
+        let mut view = status.lock();
+        (view.complete, view.registries) = (true, Some(Arc::new(Health::of(&[]))));
+    }
     next();
     state.set_shutting_down();
     next();

@@ -12,7 +12,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::client::Body;
-use serde_json::json;
+use serde_json::{Value, json};
 use testbed::{Bed, Cluster};
 
 /// Which requests are refused, and how: by method and path.
@@ -28,6 +28,9 @@ struct State {
     upstream: Client,
     refuses: Mutex<Arc<Refuses>>,
     refused: AtomicUsize,
+    /// Requests of this method find their object changed by this merge patch of somebody else.
+    meddling: Mutex<Option<(String, Value)>>,
+    somebody: Client,
 }
 
 impl Faults {
@@ -38,6 +41,8 @@ impl Faults {
             upstream: cluster.client(token).unwrap(),
             refuses: Mutex::new(Arc::new(|_: &str, _: &str| None)),
             refused: AtomicUsize::new(0),
+            meddling: Mutex::new(None),
+            somebody: cluster.admin(),
         });
         let serving = Arc::clone(&state);
         tokio::spawn(async move {
@@ -72,6 +77,11 @@ impl Faults {
         self.refuse(move |method, _| (method != "GET").then_some(code));
     }
 
+    /// From now on, somebody changes each object by this merge patch just before a request of this method reaches it.
+    pub fn before(&self, method: &str, patch: Value) {
+        *self.state.meddling.lock().unwrap() = Some((method.to_owned(), patch));
+    }
+
     /// Everything passes again.
     pub fn heal(&self) {
         self.refuse(|_, _| None);
@@ -88,6 +98,12 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
     if let Some(code) = refuses(request.method().as_str(), request.uri().path()) {
         state.refused.fetch_add(1, Ordering::Relaxed);
         return Ok(refusal(code));
+    }
+    let meddling = state.meddling.lock().unwrap().clone();
+    if let Some((_, patch)) = meddling.filter(|(method, _)| *method == request.method().as_str()) {
+        let meddle = Request::patch(request.uri().path()).header("content-type", "application/merge-patch+json");
+        let meddle = meddle.body(patch.to_string().into_bytes()).unwrap();
+        drop(state.somebody.request_text(meddle).await);
     }
     let (mut parts, body) = request.into_parts();
     // The client towards the server sets its own.

@@ -74,11 +74,49 @@ impl Clusterset {
 
 /// CRDs, the account that `namesake join` would make, and a node for pods to be on.
 pub async fn prepare(cluster: &Cluster) {
-    cluster.install_crds("v0.5.2").await.unwrap();
+    prepare_with(cluster, Some("v0.5.2")).await;
+}
+
+/// The same, with the CRDs of another release or none.
+pub async fn prepare_with(cluster: &Cluster, crds: Option<&str>) {
+    if let Some(version) = crds {
+        cluster.install_crds(version).await.unwrap();
+    }
     cluster.apply(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}", ACCOUNT.0)).await.unwrap();
-    let account = manifests::account(ACCOUNT.0, &manifests::Rights::Write(Default::default()));
+    let account = manifests::account(ACCOUNT.0, &manifests::Rights::Write(vec![manifests::Grant::SourceLeases]));
     cluster.apply_values(account.into_iter().map(|placed| placed.object).collect()).await.unwrap();
     kubelet::node(cluster).await;
+}
+
+/// A folder of kubeconfigs, each called after the id of a member.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// With these clusters of the set.
+    pub fn new(set: &Clusterset, members: &[usize]) -> Self {
+        let keep = set.bed.file(&format!("members-{}/.keep", set.bed.port().unwrap()), "").unwrap();
+        let folder = Self(keep.parent().unwrap().to_owned());
+        for member in members {
+            folder.put(set.clusters[*member].name(), &set.kubeconfigs[*member]);
+        }
+        folder
+    }
+
+    /// Writes a file beside and moves it in, as tools do.
+    pub fn put(&self, id: &str, kubeconfig: &Path) {
+        let beside = self.0.join(format!(".{id}"));
+        std::fs::copy(kubeconfig, &beside).unwrap();
+        std::fs::rename(beside, self.0.join(format!("{id}.kubeconfig"))).unwrap();
+    }
+
+    pub fn remove(&self, id: &str) {
+        std::fs::remove_file(self.0.join(format!("{id}.kubeconfig"))).unwrap();
+    }
+
+    /// The arguments that make its clusters members.
+    pub fn args(&self) -> Vec<String> {
+        vec!["--no-hub".to_owned(), format!("--member-folder={}", self.0.display())]
+    }
 }
 
 /// The top of the repository.

@@ -19,6 +19,8 @@ pub struct Place {
     pub cluster: Cluster,
     pub namespace: String,
     client: Client,
+    /// The version of the Multi-Cluster Services API that is spoken.
+    version: &'static str,
 }
 
 /// The same namespace in all clusters of a set: the stage of one test.
@@ -83,17 +85,19 @@ impl Story {
     }
 }
 
-/// The version of the API that tests speak, as the conformance suite does.
-pub const MCS: &str = "/apis/multicluster.x-k8s.io/v1beta1";
-
 impl Place {
     pub fn new(cluster: &Cluster, namespace: &str) -> Self {
-        Self { cluster: cluster.clone(), namespace: namespace.to_owned(), client: cluster.admin() }
+        Self { cluster: cluster.clone(), namespace: namespace.to_owned(), client: cluster.admin(), version: "v1beta1" }
     }
 
     /// The same cluster, another namespace.
     pub fn beside(&self, namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), ..self.clone() }
+    }
+
+    /// The same place, spoken to in another version than the conformance suite's.
+    pub fn speaking(&self, version: &'static str) -> Self {
+        Self { version, ..self.clone() }
     }
 
     /// The cluster's id.
@@ -129,10 +133,10 @@ impl Place {
     /// The path of a kind in this namespace.
     pub fn path(&self, plural: &str) -> String {
         let root = match plural {
-            "serviceexports" | "serviceimports" => MCS,
-            "endpointslices" => "/apis/discovery.k8s.io/v1",
-            "deployments" | "statefulsets" => "/apis/apps/v1",
-            _ => "/api/v1",
+            "serviceexports" | "serviceimports" => format!("/apis/multicluster.x-k8s.io/{}", self.version),
+            "endpointslices" => "/apis/discovery.k8s.io/v1".to_owned(),
+            "deployments" | "statefulsets" => "/apis/apps/v1".to_owned(),
+            _ => "/api/v1".to_owned(),
         };
         format!("{root}/namespaces/{}/{plural}", self.namespace)
     }

@@ -9,36 +9,7 @@ use testbed::Cluster;
 
 use crate::beds::rough;
 use crate::clusterset::objects::exported;
-use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Place, Story, until};
-
-/// A folder of kubeconfigs, each the id of a member.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(set: &Clusterset, members: &[usize]) -> Self {
-        let keep = set.bed.file(&format!("members-{}/.keep", set.bed.port().unwrap()), "").unwrap();
-        let folder = Self(keep.parent().unwrap().to_owned());
-        for member in members {
-            folder.put(set.clusters[*member].name(), &set.kubeconfigs[*member]);
-        }
-        folder
-    }
-
-    /// Writes a file beside and moves it in, as tools do.
-    fn put(&self, id: &str, kubeconfig: &Path) {
-        let beside = self.0.join(format!(".{id}"));
-        std::fs::copy(kubeconfig, &beside).unwrap();
-        std::fs::rename(beside, self.0.join(format!("{id}.kubeconfig"))).unwrap();
-    }
-
-    fn remove(&self, id: &str) {
-        std::fs::remove_file(self.0.join(format!("{id}.kubeconfig"))).unwrap();
-    }
-
-    fn args(&self) -> Vec<String> {
-        vec!["--no-hub".to_owned(), format!("--member-folder={}", self.0.display())]
-    }
-}
+use crate::clusterset::{ACCOUNT, Clusterset, Controller, Folder, PATIENCE, Place, Story, until};
 
 /// A client's view: from the first to the last exporter, the import is the same, has its address, and endpoints.
 async fn uninterrupted(place: &Place, over: &AtomicBool) -> usize {
@@ -108,7 +79,7 @@ async fn mcs_w52_r7_r18_five_exporters_come_and_go_and_nobody_is_interrupted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mcs_r3_w21_r83_a_member_joins_late_and_another_leaves_and_is_cleared() {
+async fn mcs_r3_w21_r83_clu_05_clu_08_a_member_joins_late_and_another_leaves_and_is_cleared() {
     let set = rough().await;
     let folder = Folder::new(&set, &[0, 1]);
     let controller = Controller::start(&set.bed, folder.args()).await;
@@ -169,7 +140,7 @@ fn with_token(set: &Clusterset, like: &Path, token: &str) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mcs_r84_credentials_are_rotated_and_nothing_is_lost() {
+async fn mcs_clu_07_credentials_are_rotated_and_nothing_is_lost() {
     let set = rough().await;
     let folder = Folder::new(&set, &[0, 1]);
     let old = secret_token(&set.clusters[0], "old").await;

@@ -9,7 +9,7 @@ use testbed::{CoreDns, dig};
 use crate::beds::calm;
 use crate::clusterset::objects::{export, service};
 use crate::clusterset::place::text;
-use crate::clusterset::{PATIENCE, Story, kubelet, until};
+use crate::clusterset::{PATIENCE, Place, Story, kubelet, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_w8_w13_w20_an_export_in_one_cluster_is_an_answer_in_another() {
@@ -71,4 +71,72 @@ async fn mcs_w8_w13_w20_an_export_in_one_cluster_is_an_answer_in_another() {
         a.delete("serviceexports", name).await;
         until_answer(name, &[]).await;
     }
+}
+
+/// CoreDNS as the DNS of one cluster.
+async fn cluster_dns(place: &Place) -> CoreDns {
+    let kubeconfig = place.cluster.kubeconfig();
+    let corefile = format!(
+        ".:{{port}} {{\n bind 127.0.0.1\n errors\n kubernetes cluster.local in-addr.arpa {{\n  kubeconfig {} {}\n  \
+         ttl 0\n }}\n}}\n",
+        kubeconfig.display(),
+        place.id()
+    );
+    CoreDns::start_in(place.cluster.bed(), &corefile).await.unwrap()
+}
+
+/// The data of all answers to a question, sorted.
+fn answers(server: &CoreDns, args: &[&str], kind: &str) -> Vec<String> {
+    let dig = dig(server.address(), args).unwrap();
+    let mut found: Vec<_> = dig.data(kind).iter().map(ToString::to_string).collect();
+    found.sort();
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r86_r87_r88_w63_cluster_local_is_as_before_but_for_names_of_the_derived_service() {
+    let story = Story::new(&calm().await.set, "local").await;
+    let (a, b) = (story.at(0), story.at(1));
+    a.apply(&service("web", "selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}]")).await;
+    kubelet::pod(a, "web-0", &json!({"app": "web"}), "10.0.3.1").await;
+    let (in_a, in_b) = (cluster_dns(a).await, cluster_dns(b).await);
+    let own = format!("web.{}.svc.cluster.local.", a.namespace);
+    until("the cluster's own name is answered", PATIENCE, async || {
+        if answers(&in_a, &[&own, "A"], "A").len() == 1 { Ok(()) } else { Err("it is not".to_owned()) }
+    })
+    .await;
+    let names = || answers(&in_a, &["-x", "10.0.3.1"], "PTR");
+    until(
+        "the pod has a name",
+        PATIENCE,
+        async || {
+            if names().len() == 1 { Ok(()) } else { Err(format!("{:?}", names())) }
+        },
+    )
+    .await;
+    let before = (answers(&in_a, &[&own, "A"], "A"), answers(&in_a, &[&own, "SRV"], "SRV"), names());
+
+    a.apply(&export("web")).await;
+    story.until_addresses("web", &["10.0.3.1"]).await;
+    let derived = format!("{}.{}.svc.cluster.local.", a.derived_name("web"), a.namespace);
+    for (place, server) in [(a, &in_a), (b, &in_b)] {
+        let import = place.until_ready("web").await;
+        until("the derived Service's name is answered", PATIENCE, async || {
+            let found = answers(server, &[&derived, "A"], "A");
+            if found == [text(&import["spec"]["ips"][0])] { Ok(()) } else { Err(format!("{found:?}")) }
+        })
+        .await;
+    }
+    // In the exporter all is as before; its pod has one name more, which is the derived Service's.
+    let added = format!("10-0-3-1.{derived}");
+    until("the pod has another name", PATIENCE, async || {
+        let mut wanted = [before.2.clone(), vec![added.clone()]].concat();
+        wanted.sort();
+        if names() == wanted { Ok(()) } else { Err(format!("{:?}", names())) }
+    })
+    .await;
+    assert_eq!(answers(&in_a, &[&own, "A"], "A"), before.0);
+    assert_eq!(answers(&in_a, &[&own, "SRV"], "SRV"), before.1);
+    // In the importer the service has no name of the cluster's own.
+    assert_eq!(dig(in_b.address(), &[&own, "A"]).unwrap().status, "NXDOMAIN");
 }

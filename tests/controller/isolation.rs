@@ -93,7 +93,7 @@ async fn mcs_r75_r95_w27_a_failing_member_is_retried_without_haste_and_delays_no
     let usual = measured(&story, "undisturbed").await;
     catches_up(&story).await;
 
-    for code in [500, 503, 429, 409, 403] {
+    for code in [500, 429, 409, 403] {
         faults.refuse_writes(code);
         let before = faults.refused();
         must_be_quick(&measured(&story, &format!("one member answers {code}")).await, &usual);
@@ -139,5 +139,75 @@ async fn mcs_r75_a_member_that_keeps_failing_is_named_to_the_exporter_and_forgot
     faults.heal();
     story.at(0).until_export_says("web", "Ready", "True/Exported").await;
     story.at(2).until_addresses("web", &["10.1.0.1"]).await;
+    story.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r82_r95_a_member_that_answers_nonsense_delays_nobody_and_loses_nothing() {
+    let set = rough().await;
+    let token = set.clusters[3].service_account_token(ACCOUNT.0, ACCOUNT.1, Duration::from_secs(3600)).await.unwrap();
+    let faults = Faults::start(&set.bed, &set.clusters[3], &token).await;
+    let mut kubeconfigs = set.kubeconfigs[..4].to_vec();
+    kubeconfigs[3] = faults.kubeconfig(&set.bed, set.clusters[3].name());
+    let _controller = Controller::start(&set.bed, set.as_members_by(&kubeconfigs)).await;
+    let story = exported_from_the_first(&set, "nonsense").await;
+    story.at(3).apply(&exported("theirs", &["10.4.0.1"])).await;
+    for place in &story.places[..4] {
+        place.until_addresses("theirs", &["10.4.0.1"]).await;
+    }
+    let usual = measured(&story, "undisturbed").await;
+    // Lists and watches are answered with something else, and with success; the connections that stand are ended.
+    faults.refuse(|method, _| (method == "GET").then_some(200));
+    set.clusters[3].kill_api().unwrap();
+    set.clusters[3].start_api().await.unwrap();
+    must_be_quick(&measured(&story, "one member answers nonsense").await, &usual);
+    stays("what it exports stays", Duration::from_secs(2), async || {
+        let found = story.at(1).addresses("theirs").await;
+        if found.contains("10.4.0.1") { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await;
+    assert!(faults.refused() > 0);
+    faults.heal();
+    story.at(3).apply(&exported("theirs", &["10.4.0.2"])).await;
+    story.at(1).until_addresses("theirs", &["10.4.0.2"]).await;
+    catches_up(&story).await;
+    story.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r75_r97_a_member_without_its_rights_is_named_and_delays_nobody() {
+    let set = rough().await;
+    let mut args = set.as_members_by(&set.kubeconfigs[..3]);
+    args.push("--failure-grace=1s".into());
+    let _controller = Controller::start(&set.bed, args).await;
+    let story = Story::new(&set, "rights").await;
+    let (first, third) = (story.at(0), story.at(2));
+    let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{}", ACCOUNT.1);
+    let role = third.send("GET", &path, None).await.unwrap();
+    let rules = role["rules"].clone();
+    // It may read, and write nothing any more.
+    let read: Vec<_> = rules
+        .as_array()
+        .unwrap()
+        .iter()
+        .cloned()
+        .map(|mut rule| {
+            rule["verbs"]
+                .as_array_mut()
+                .unwrap()
+                .retain(|verb| ["get", "list", "watch"].iter().any(|read| verb == read));
+            rule
+        })
+        .filter(|rule| rule["verbs"] != serde_json::json!([]))
+        .collect();
+    third.send("PATCH", &path, Some(&serde_json::json!({"rules": read}))).await.unwrap();
+    first.apply(&exported("web", &["10.1.0.1"])).await;
+    story.until_imported([0, 1], "web").await;
+    first.until_export_says("web", "Ready", "False/Failed").await;
+    let message = first.message("serviceexports", "web", "Ready").await;
+    third.send("PATCH", &path, Some(&serde_json::json!({"rules": rules}))).await.unwrap();
+    assert!(message.contains("c3: ") && message.contains("forbidden"), "{message}");
+    third.until_ready("web").await;
+    first.until_export_says("web", "Ready", "True/Exported").await;
     story.remove().await;
 }

@@ -9,7 +9,9 @@
 #[path = "../clusterset/mod.rs"]
 mod clusterset;
 
+mod bad_members;
 mod beds;
+mod care;
 mod comings;
 mod dns;
 mod example;
@@ -22,6 +24,9 @@ mod namespaces;
 mod outage;
 mod replicas;
 mod retype;
+mod shapes;
+mod soak;
 mod sources;
 mod told;
+mod versions;
 mod writes;

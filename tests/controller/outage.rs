@@ -25,7 +25,7 @@ fn networks(set: &Clusterset) -> (Vec<Proxy>, Vec<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mcs_r84_endpoints_of_a_lost_member_go_after_a_time_but_not_the_last_and_are_back_at_once() {
+async fn mcs_r84_clu_01_endpoints_of_a_lost_member_go_after_a_time_but_not_the_last_and_are_back_at_once() {
     let set = rough().await;
     let (networks, args) = networks(&set);
     let _controller = Controller::start(&set.bed, args).await;
@@ -90,7 +90,7 @@ async fn mcs_r84_endpoints_of_a_lost_member_go_after_a_time_but_not_the_last_and
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mcs_r84_a_short_outage_writes_nothing_to_anybody() {
+async fn mcs_r84_clu_06_a_short_outage_writes_nothing_to_anybody() {
     let set = rough().await;
     let (networks, args) = networks(&set);
     let _controller = Controller::start(&set.bed, args).await;
@@ -116,7 +116,7 @@ async fn mcs_r84_a_short_outage_writes_nothing_to_anybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mcs_r82_nothing_is_deleted_too_early_and_a_dead_member_holds_up_nobody() {
+async fn mcs_r82_clu_03_nothing_is_deleted_too_early_and_a_dead_member_holds_up_nobody() {
     let set = rough().await;
     let (networks, args) = networks(&set);
     let controller = Controller::start(&set.bed, args.clone()).await;

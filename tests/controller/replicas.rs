@@ -137,3 +137,57 @@ async fn mcs_r85_replicas_follow_each_other_and_a_dead_hub_takes_nothing_away() 
     leader.wait_ready().await;
     story.remove().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r85_a_leader_that_was_halted_writes_nothing_when_it_goes_on() {
+    let set = rough().await;
+    let story = Story::new(&set, "halted").await;
+    let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
+    let all = [c1, c2, c3];
+    let a = Controller::start(&set.bed, with_hub(&set)).await;
+    let b = Controller::start(&set.bed, with_hub(&set)).await;
+    let (halted, next) = sorted(a, b).await;
+    c1.apply(&exported("one", &["10.1.0.1"])).await;
+    until_addresses(&all, "one", "10.1.0.1").await;
+    for round in 0..3 {
+        let before = writes(&halted).await;
+        halted.process.signal("STOP").unwrap();
+        // What happens meanwhile awaits it when it goes on; and it believes that it leads.
+        let (name, address) = (format!("more-{round}"), format!("10.1.1.{round}"));
+        c1.apply(&exported(&name, &[&address])).await;
+        until_addresses(&all, &name, &address).await;
+        c1.delete("serviceexports", &name).await;
+        until("the next one has taken it back", PATIENCE, async || match c3.parts(&name).await {
+            (false, false, 0) => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+        .await;
+        halted.process.signal("CONT").unwrap();
+        until("it stands by", PATIENCE, async || {
+            let (_, said) = halted.get("/ready?verbose").await;
+            if said.contains("\n[+] lease: standing by, ") { Ok(()) } else { Err(said) }
+        })
+        .await;
+        stays("nothing comes back", Duration::from_secs(1), async || match c3.parts(&name).await {
+            (false, false, 0) => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+        .await;
+        let after = writes(&halted).await;
+        assert!((after - before).abs() < 0.5, "{} writes by a leader of the past", after - before);
+        // Its turn again, for the next round.
+        next.process.signal("STOP").unwrap();
+        until("it leads again", PATIENCE, async || if leads(&halted).await { Ok(()) } else { Err(String::new()) })
+            .await;
+        next.process.signal("CONT").unwrap();
+        until(
+            "the other stands by",
+            PATIENCE,
+            async || {
+                if leads(&next).await { Err("it leads".to_owned()) } else { Ok(()) }
+            },
+        )
+        .await;
+    }
+    story.remove().await;
+}

@@ -19,7 +19,7 @@ pub fn written(cluster: &Cluster, earlier: &Audit, namespace: Option<&str>) -> V
     kept.entries
 }
 
-async fn nothing_is_written(set: &Clusterset, earlier: &[Audit], namespace: Option<&str>, time: Duration) {
+pub async fn nothing_is_written(set: &Clusterset, earlier: &[Audit], namespace: Option<&str>, time: Duration) {
     stays("nothing is written", time, async || {
         for (cluster, earlier) in set.clusters.iter().zip(earlier) {
             let written = written(cluster, earlier, namespace);

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testbed::{Bed, Cluster};
 
-use crate::rig::{ask, contexts, namesake, read, until};
+use crate::rig::{apply_hub, ask, contexts, controller, namesake, read, until};
+use crate::roles::story;
 
 /// A member with the policies, in force; the token of our account.
 async fn member(bed: &Bed) -> (Cluster, String) {
@@ -147,4 +148,20 @@ async fn mcs_r98_our_account_writes_what_is_ours_and_nothing_else() {
     apply(&here, service("derived-6kcte729st", &label)).await.unwrap();
     let said = apply(&here, service("derived-6kcte729st", &[])).await.unwrap_err();
     assert!(said.contains("carries the label"), "{said}");
+}
+
+/// The controller does all it does under the policies, and is refused nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r98_the_controller_does_its_work_under_the_policies() {
+    let bed = Bed::new().unwrap();
+    let (cluster, _) = member(&bed).await;
+    apply_hub(&cluster, "controller");
+    let before = cluster.audit().unwrap();
+    let running = controller(&bed, &cluster, "controller", &[]).await;
+    running.wait_ready().await;
+    story(&cluster, &[&cluster], &running).await;
+    let audit = cluster.audit().unwrap().since(&before).service_account("namesake", "namesake-member");
+    let refused: Vec<_> = audit.entries.iter().filter(|e| matches!(e.code, 400 | 403 | 422)).collect();
+    assert!(refused.is_empty(), "{refused:?}");
+    assert!(audit.writes().resource("services").count() >= 4, "made, deleted, made anew, deleted");
 }

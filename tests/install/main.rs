@@ -7,6 +7,7 @@
 mod product;
 
 mod admission;
+mod first;
 mod manifests;
 mod rig;
 mod roles;

@@ -136,14 +136,18 @@ pub async fn controller(bed: &Bed, hub: &Cluster, folder: &str, more: &[&str]) -
     let account = text(&deployment["spec"]["template"]["spec"]["serviceAccountName"]);
     let kubeconfig = hub.kubeconfig_for_service_account("namesake", account).await.unwrap();
     let admin = SocketAddr::from(([127, 0, 0, 1], bed.port().unwrap()));
-    let process = bed
+    let mut process = bed
         .process(&format!("controller-{}", admin.port()), binary())
         .args(arguments(&deployment, admin))
         .args(["--kubeconfig", kubeconfig.to_str().unwrap(), "--namespace", "namesake"])
-        .args(more)
-        .spawn()
-        .unwrap();
-    Namesake { dns: admin, admin, process }
+        .args(more);
+    for variable in deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().into_iter().flatten() {
+        let from = &variable["valueFrom"]["configMapKeyRef"];
+        let path = format!("/api/v1/namespaces/namesake/configmaps/{}", text(&from["name"]));
+        let map = hub.request("GET", &path, None).await.unwrap();
+        process = process.env(text(&variable["name"]), text(&map["data"][text(&from["key"])]));
+    }
+    Namesake { dns: admin, admin, process: process.spawn().unwrap() }
 }
 
 /// Applies the hub's manifests, as the README does.

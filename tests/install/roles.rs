@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::{Audit, Bed, Cluster};
 
 use crate::product::{Namesake, PATIENCE};
@@ -33,7 +33,7 @@ spec:
 ";
 
 /// A service with an endpoint, exported.
-pub fn exported(name: &str, spec: &str) -> String {
+fn exported(name: &str, spec: &str) -> String {
     format!(
         "
 apiVersion: v1
@@ -55,19 +55,18 @@ metadata: {{name: {name}, namespace: default}}
     )
 }
 
-/// The status of a condition of a ServiceExport in `default`.
-async fn condition(cluster: &Cluster, name: &str, kind: &str) -> String {
+/// A condition of a ServiceExport in `default`; null where there is none.
+async fn condition(cluster: &Cluster, name: &str, kind: &str) -> Value {
     let path = format!("/apis/multicluster.x-k8s.io/v1beta1/namespaces/default/serviceexports/{name}");
     let export = cluster.request("GET", &path, None).await.unwrap_or_default();
     let conditions = export["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let condition = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
-    condition["status"].as_str().unwrap_or_default().to_owned()
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
-pub async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
+async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
     until("the export is ready", || async {
-        let status = condition(cluster, name, "Ready").await;
-        if status == "True" { Ok(()) } else { Err(format!("{status:?}\n{}", controller.process.log_tail(30))) }
+        let ready = condition(cluster, name, "Ready").await;
+        if ready["status"] == "True" { Ok(()) } else { Err(format!("{ready}\n{}", controller.process.log_tail(30))) }
     })
     .await;
 }
@@ -78,13 +77,13 @@ async fn import_of(cluster: &Cluster, name: &str) -> Option<Value> {
 }
 
 /// Everything that the controller does with a service: made, changed, turned headless, taken back.
-async fn story(exporter: &Cluster, importers: &[&Cluster], controller: &Namesake) {
+pub async fn story(exporter: &Cluster, importers: &[&Cluster], controller: &Namesake) {
     exporter.apply(&exported("web", "")).await.unwrap();
     exported_everywhere(exporter, "web", controller).await;
     exporter.apply(&exported("web", "").replace("10.1.0.5", "10.1.0.6")).await.unwrap();
     exporter.kubectl(&["delete", "service", "web"]).unwrap();
     until("there is nothing to export", || async {
-        if condition(exporter, "web", "Valid").await == "False" { Ok(()) } else { Err("valid".to_owned()) }
+        if condition(exporter, "web", "Valid").await["status"] == "False" { Ok(()) } else { Err("valid".to_owned()) }
     })
     .await;
     exporter.apply(&exported("web", "clusterIP: None, ")).await.unwrap();
@@ -228,7 +227,7 @@ async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_ta
         let mut rest = verbs.clone();
         rest.remove(left_out);
         allow(east, path, Value::Array(rest)).await;
-        forbidden(east, verb, resource, text(&rule["apiGroups"][0])).await;
+        forbidden(east, "namesake-member", rule).await;
 
         if verb == "list" || verb == "watch" || resource == "customresourcedefinitions" {
             // A watch that runs is not ended by the API server for that; a new one is refused.
@@ -240,12 +239,13 @@ async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_ta
             east.apply(&exported(&name, "")).await.unwrap();
         }
         match (verb, resource) {
-            // What is no member's object is named in the log.
+            // What is no member's object is named in the log, and what somebody else may mend the next moment: the garbage
+            // collector deletes too.
             (_, "clusterproperties") => {
                 let line = format!("not allowed to {verb} {resource}");
                 running.process.wait_for_line(&line, PATIENCE).await.unwrap();
             }
-            (_, "customresourcedefinitions") => {
+            (_, "customresourcedefinitions") | ("delete", _) => {
                 let line = format!("cannot {verb} resource \\\"{resource}\\\"");
                 running.process.wait_for_line(&line, PATIENCE).await.unwrap();
             }
@@ -301,13 +301,14 @@ async fn allow(cluster: &Cluster, path: &str, rules: Value) {
 }
 
 /// Until the authorizer knows: it learns of it by a watch.
-async fn forbidden(cluster: &Cluster, verb: &str, resource: &str, group: &str) {
+async fn forbidden(cluster: &Cluster, account: &str, rule: &Value) {
+    let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
     let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
-    let review = serde_json::json!({
+    let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": "system:serviceaccount:namesake:namesake-member", "resourceAttributes": {
-            "verb": verb, "group": group, "resource": resource, "subresource": sub,
-            "name": if verb == "get" { "serviceimports.multicluster.x-k8s.io" } else { "" },
+        "spec": {"user": format!("system:serviceaccount:namesake:{account}"), "resourceAttributes": {
+            "verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": sub,
+            "namespace": "namesake", "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
         }},
     });
     until("it is forbidden", || async {
@@ -316,4 +317,86 @@ async fn forbidden(cluster: &Cluster, verb: &str, resource: &str, group: &str) {
         if answer["status"]["allowed"] == false { Ok(()) } else { Err(answer.to_string()) }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r97_each_verb_in_the_hub_that_is_taken_away_is_missed_named_and_taken_up_again() {
+    let set = Set::joined("controller").await;
+    let Set { bed, east, .. } = &set;
+    let path = "namespaces/namesake/roles/namesake-controller";
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/namesake/leases/namesake-controller";
+    let whole = rules(east, path).await;
+    let verbs = single(&whole);
+    assert_eq!(verbs.len(), 5, "{verbs:?}");
+    for left_out in 0..verbs.len() {
+        let rule = &verbs[left_out];
+        let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
+        // Only where there is none is a lease created, and only where there is one is it updated.
+        if verb == "create" {
+            let _ = east.request("DELETE", lease, None).await;
+        }
+        let mut rest = verbs.clone();
+        rest.remove(left_out);
+        allow(east, path, Value::Array(rest)).await;
+        forbidden(east, "namesake-controller", rule).await;
+        let running = controller(bed, east, "controller", &["--lease-duration=3s"]).await;
+        let named = if resource == "secrets" {
+            format!("not allowed to {verb} {resource}")
+        } else {
+            format!("cannot {verb} resource \"{resource}\"")
+        };
+        running.wait_for("/ready?verbose", |_, body| body.contains(&named)).await;
+        allow(east, path, whole.clone()).await;
+        running
+            .wait_for("/ready?verbose", |code, body| {
+                code == 200 && body.contains("lease: ours") && !body.contains("[!]")
+            })
+            .await;
+    }
+}
+
+/// What accounts have asked for in a cluster since then, and that nothing was refused to them.
+fn asked_by(cluster: &Cluster, before: &Audit, account: &str) -> BTreeSet<String> {
+    let audit = cluster.audit().unwrap().since(before).service_account("namesake", account);
+    let denied: Vec<_> = audit.entries.iter().filter(|e| e.code == 403).collect();
+    assert!(denied.is_empty(), "{denied:?}");
+    asked(&audit)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r97_one_controller_per_cluster_writes_at_home_and_only_reads_the_others() {
+    let set = Set::new().await;
+    let Set { bed, east, west, kubeconfig } = &set;
+    let pairs = [(east, west), (west, east)];
+    // As the kustomization says.
+    for (here, there) in pairs {
+        here.apply(ABOUT).await.unwrap();
+        let (name, other) = (here.name(), there.name());
+        apply_hub(here, "controller-per-cluster");
+        let id = format!("--from-literal=id={name}");
+        here.kubectl(&["create", "configmap", "-n", "namesake", "namesake-cluster", &id]).unwrap();
+        namesake(kubeconfig, &["join", name, "--hub", name, "--id", name]).await;
+        namesake(kubeconfig, &["join", other, "--hub", name, "--id", other, "--read-only"]).await;
+    }
+    let before = [east.audit().unwrap(), west.audit().unwrap()];
+    let controllers = [
+        controller(bed, east, "controller-per-cluster", &[]).await,
+        controller(bed, west, "controller-per-cluster", &[]).await,
+    ];
+    for controller in &controllers {
+        controller.wait_ready().await;
+    }
+    story(east, &[east, west], &controllers[0]).await;
+    for controller in &controllers {
+        let said = controller.get("/ready?verbose").await.1;
+        assert!(!said.contains("[!]"), "{said}");
+    }
+    for ((here, there), before) in pairs.into_iter().zip(&before) {
+        let uid = there.request("GET", "/api/v1/namespaces/kube-system", None).await.unwrap();
+        let reader = format!("namesake-reader-{}", &text(&uid["metadata"]["uid"])[..8]);
+        let allowed = allowed(&rules(here, &format!("clusterroles/{reader}")).await);
+        assert_eq!(asked_by(here, before, &reader), allowed, "{}: left asked, right allowed", here.name());
+        assert!(allowed.iter().all(|may| matches!(&may[..4], "list" | "watc" | "get ")), "{allowed:?}");
+        assert!(!asked_by(here, before, "namesake-member").is_empty());
+    }
 }

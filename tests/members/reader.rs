@@ -101,23 +101,30 @@ async fn mcs_r97_what_a_policy_needs_is_granted_by_name_and_taken_back() {
     let kubeconfig = contexts(&bed, &clusters);
     let join = ["join", "east", "--hub", "east", "--id", "east"];
     let exports = "serviceexports.multicluster.x-k8s.io";
-    let table = |granted: [bool; 4]| {
-        let asked = [("create", exports), ("create", "namespaces"), ("delete", "namespaces"), ("list", "pods")];
+    let table = |granted: [bool; 5]| {
+        let asked = [
+            ("create", exports),
+            ("create", "namespaces"),
+            ("delete", "namespaces"),
+            ("list", "pods"),
+            ("patch", "leases.coordination.k8s.io"),
+        ];
         for ((verb, resource), wanted) in asked.into_iter().zip(granted) {
             assert_eq!(may(east, "namesake-member", verb, resource), wanted, "{verb} {resource}");
         }
     };
     must(&kubeconfig, &join).await;
-    table([false; 4]);
+    table([false; 5]);
     let with = |grants: &[&'static str]| {
         let flags = grants.iter().flat_map(|grant| ["--grant", grant]);
         join.into_iter().chain(flags).collect::<Vec<_>>()
     };
-    let cases: [(&[&str], [bool; 4]); 4] = [
-        (&["auto-export"], [true, false, false, false]),
-        (&["create-namespaces"], [false, true, false, false]),
-        (&["auto-export", "remove-namespaces"], [true, true, true, true]),
-        (&[], [false; 4]),
+    let cases: [(&[&str], [bool; 5]); 5] = [
+        (&["auto-export"], [true, false, false, false, false]),
+        (&["create-namespaces"], [false, true, false, false, false]),
+        (&["auto-export", "remove-namespaces"], [true, true, true, true, false]),
+        (&["source-leases"], [false, false, false, false, true]),
+        (&[], [false; 5]),
     ];
     for (grants, granted) in cases {
         must(&kubeconfig, &with(grants)).await;

@@ -10,6 +10,7 @@ use crate::config::error::{ConfigError, Problem};
 use crate::config::parse::{self, Refusal};
 use crate::config::{Admin, Raw};
 use crate::controller::members::MemberSettings;
+use crate::controller::settings::MIN_LEASE;
 use crate::controller::{ControllerSettings, LeaseSettings, SourceLeases, WriteLimits};
 use crate::reconcile::settings::Shard;
 
@@ -65,7 +66,9 @@ impl Checker<'_, Key, Machine> {
         let mut policy = self.policy();
         policy.shard = self.one(Key::Shard, shard).unwrap_or_default();
         policy.write_only_to = self.maybe(Key::WriteOnlyTo, |text| is_id(text, &rules).map(Some));
+        let (part, only) = (policy.shard, policy.write_only_to.as_ref());
         let lease = self.lease(hub.is_some(), namespace.clone());
+        let lease = lease.map(|lease| lease.of_cluster(only).of_shard(part.index, part.count));
         // Of several shards one is enough.
         let source_leases = (self.switch(Key::SourceLeases) && policy.shard.index == 0)
             .then_some(SourceLeases { namespace, duration: policy.unreachable.ttl });
@@ -104,14 +107,13 @@ impl Checker<'_, Key, Machine> {
 
     fn lease(&mut self, hub: bool, namespace: String) -> Option<LeaseSettings> {
         const LONGEST: Duration = Duration::from_secs(600);
-        const SHORTEST: Duration = Duration::from_secs(3);
         let none = self.switch(Key::NoLease);
         let name = self.one(Key::Lease, lease_name).unwrap_or_default();
         let duration = self.duration(Key::LeaseDuration, LONGEST);
-        if duration < SHORTEST && self.problems.is_empty() {
+        if duration < MIN_LEASE && self.problems.is_empty() {
             let why = "too short for a hub that hesitates".to_owned();
             let value = self.values(Key::LeaseDuration).0.concat();
-            self.refuse(Key::LeaseDuration, &value, (why, "give 3s or more".to_owned()));
+            self.refuse(Key::LeaseDuration, &value, (why, "give 1s or more".to_owned()));
         }
         if none {
             self.contradiction(Key::Lease, Key::NoLease);

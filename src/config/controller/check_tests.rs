@@ -131,7 +131,7 @@ fn the_hub_is_the_context_the_kubeconfigs_current_one_or_the_pods_cluster() {
 }
 
 #[test]
-fn without_a_hub_there_is_no_lease_and_that_is_said() {
+fn without_a_hub_there_is_no_lease_and_with_one_each_share_has_its_own() {
     let alone = outside(&[("member", "a")]);
     assert_eq!((alone.controller.hub, alone.controller.lease), (None, None));
     assert!(alone.warnings.len() == 1 && alone.warnings[0].contains("no lease"), "{:?}", alone.warnings);
@@ -148,6 +148,9 @@ fn without_a_hub_there_is_no_lease_and_that_is_said() {
         complaint(false, &[("inventory", "istio")]),
         "--inventory istio: it is in a hub, and there is none; give --hub CONTEXT or --kubeconfig FILE, or run in a pod of the hub"
     );
+    let lease = |flags: &[(&str, &str)]| pod(flags).controller.lease.unwrap().name;
+    assert_eq!(lease(&[("shard", "2/5")]), "namesake-controller-2-of-5");
+    assert_eq!(lease(&[("write_only_to", "east"), ("lease", "x")]), "x-east");
     assert_eq!(pod(&[("no_lease", "true")]).controller.lease, None);
     assert_eq!(
         complaint(true, &[("no_lease", "true"), ("lease", "l")]),
@@ -225,7 +228,7 @@ fn each_wrong_value_names_its_place_its_reason_and_a_remedy() {
         ("shard", "0/0", "--shard 0/0: there is no part of nothing; write I/N with I from 0 to N-1, such as 0/3"),
         ("write_only_to", "a.b.c", &format!("--write-only-to a.b.c: \"a.b.c\" can't be a cluster id, {LABEL}")),
         ("lease", "L", "--lease L: no name of a Lease; give a-z, 0-9, - and dots, such as namesake-controller"),
-        ("lease_duration", "1s", "--lease-duration 1s: too short for a hub that hesitates; give 3s or more"),
+        ("lease_duration", "900ms", "--lease-duration 900ms: too short for a hub that hesitates; give 1s or more"),
         ("writes_per_second", "0", "--writes-per-second 0: less than 1; give 1 to 100000 requests"),
         ("families", "both", "--families both: no such choice; give intersection or union"),
         ("derived_selector", "yes", "--derived-selector yes: no such choice; give none or local-export or always"),

@@ -102,7 +102,7 @@ pub(super) const KEYS: &[Spec<Key>] = &[
         Section::Sharing,
         "DURATION",
         "15s",
-        "How long a holder that is not heard keeps the lease, 3s to 10m",
+        "How long a holder that is not heard keeps the lease, 1s to 10m",
     ),
     one(
         Key::Shard,
@@ -118,7 +118,7 @@ pub(super) const KEYS: &[Spec<Key>] = &[
         Section::Sharing,
         "ID",
         "",
-        "Read all members but write to this one alone: one controller per cluster",
+        "Read all members but write to this one alone: one controller per cluster, each with a lease of its own",
     ),
     one(
         Key::WritesPerSecond,

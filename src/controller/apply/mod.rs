@@ -12,15 +12,18 @@
 mod attempt;
 mod emptiness;
 mod events;
+mod gates;
 mod outbox;
 mod place;
 mod replace;
 mod request;
 mod trouble;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::model::{Label, ServiceKey};
 use crate::reconcile::observed::Refusable;
-use crate::reconcile::plan::{Change, Event};
+use crate::reconcile::plan::{Action, Change, Event};
 use crate::source::member::Observed;
 
 pub(super) use attempt::Applier;
@@ -55,6 +58,49 @@ pub(super) struct Job {
     pub(super) changes: Vec<Change>,
     /// What people are told once they are done, with the uid of the object that each is about, where it is known.
     pub(super) events: Vec<(Event, Option<Box<str>>)>,
+}
+
+impl Job {
+    /// Whether it writes statuses and nothing else.
+    fn is_status(&self) -> bool {
+        let status =
+            |change: &Change| matches!(change.action, Action::ApplyExportStatus(..) | Action::ApplyImportStatus(..));
+        self.changes.iter().all(status)
+    }
+
+    /// The same for two jobs that write the same, whatever versions they found.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for change in &self.changes {
+            let mut action = change.action.clone();
+            match &mut action {
+                Action::ApplyImport(object) => object.existing = None,
+                Action::ApplyService(object) => object.existing = None,
+                Action::ApplySlice(object) => object.existing = None,
+                Action::DeleteNamespace(_, id)
+                | Action::DeleteExport(_, id)
+                | Action::DeleteImport(_, id)
+                | Action::DeleteService(_, id)
+                | Action::DeleteSlice(_, _, id) => *id = Default::default(),
+                Action::CreateNamespace(_)
+                | Action::CreateExport(_)
+                | Action::ApplyImportStatus(..)
+                | Action::ApplyExportStatus(..) => {}
+            }
+            format!("{action:?}").hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+/// Whether it makes an object that must not be there yet.
+fn is_new(action: &Action) -> bool {
+    match action {
+        Action::ApplyImport(object) => object.existing.is_none(),
+        Action::ApplyService(object) => object.existing.is_none(),
+        Action::ApplySlice(object) => object.existing.is_none(),
+        _ => false,
+    }
 }
 
 /// What came of a job.

@@ -45,7 +45,9 @@ fn the_newest_plan_goes_out_and_none_beside_a_running_one() {
     put(&mut outbox, "web");
     assert_eq!(outbox.next(now), None, "web is under way");
     assert_eq!(outbox.wake(now), None, "and nothing is to be waited for but its end");
-    outbox.done(&target("web"), None, now);
+    outbox.done(&target("web"), None, true, now);
+    assert_eq!(out(&mut outbox, now), [""; 0], "it is to be planned anew");
+    put(&mut outbox, "web");
     assert_eq!(out(&mut outbox, now), ["shop/web"]);
 }
 
@@ -56,8 +58,10 @@ fn mcs_r95_no_more_than_a_few_at_a_time_and_no_more_than_a_rate() {
         put(&mut outbox, name);
     }
     assert_eq!(out(&mut outbox, now), ["shop/a", "shop/b"]);
-    outbox.spend(25);
-    outbox.done(&target("a"), None, now);
+    let mut large = job("a", "");
+    large.changes = vec![large.changes[0].clone(); 25];
+    outbox.started(&large);
+    outbox.done(&target("a"), None, true, now);
     assert_eq!(out(&mut outbox, now), [""; 0], "more went out than two seconds' worth");
     assert_eq!(outbox.wake(now), Some(now + ms(600)));
     assert_eq!(out(&mut outbox, now + ms(590)), [""; 0]);
@@ -74,10 +78,10 @@ fn mcs_r95_what_is_refused_waits_ever_longer_and_delays_nobody() {
         pauses.push(wake.saturating_duration_since(now));
         now = wake;
         assert_eq!(out(&mut outbox, now), ["shop/bad"]);
-        outbox.done(&target("bad"), Some(&Trouble::Refused(String::new())), now);
+        outbox.done(&target("bad"), Some(&Trouble::Refused(String::new())), false, now);
         put(&mut outbox, "good");
         assert_eq!(out(&mut outbox, now), ["shop/good"]);
-        outbox.done(&target("good"), None, now);
+        outbox.done(&target("good"), None, true, now);
     }
     assert_eq!(pauses[0], Duration::ZERO);
     assert!((ms(750)..=ms(1000)).contains(&pauses[1]), "{pauses:?}");
@@ -86,7 +90,7 @@ fn mcs_r95_what_is_refused_waits_ever_longer_and_delays_nobody() {
     put(&mut outbox, "bad");
     now = outbox.wake(now).unwrap();
     assert_eq!(out(&mut outbox, now), ["shop/bad"]);
-    outbox.done(&target("bad"), None, now);
+    outbox.done(&target("bad"), None, true, now);
     put(&mut outbox, "bad");
     assert_eq!(out(&mut outbox, now), ["shop/bad"], "after a success nothing is held against it");
 }
@@ -96,18 +100,20 @@ fn mcs_r95_a_member_that_does_not_answer_has_a_pause_as_a_whole() {
     let (mut outbox, now) = outbox(8, 100);
     put(&mut outbox, "a");
     assert_eq!(out(&mut outbox, now), ["shop/a"]);
-    outbox.done(&target("a"), Some(&Trouble::Unreachable(String::new())), now);
+    outbox.done(&target("a"), Some(&Trouble::Unreachable(String::new())), false, now);
     put(&mut outbox, "a");
     put(&mut outbox, "b");
     assert_eq!(out(&mut outbox, now + ms(370)), [""; 0]);
     let wake = outbox.wake(now).unwrap();
     assert!((ms(375)..=ms(500)).contains(&(wake - now)));
-    assert_eq!(out(&mut outbox, wake).len(), 2);
-    outbox.done(&target("b"), Some(&Trouble::Busy(String::new(), Some(ms(9000)))), wake);
+    assert!(out(&mut outbox, wake).contains(&"shop/b".to_owned()));
+    outbox.done(&target("b"), Some(&Trouble::Busy(String::new(), Some(ms(9000)))), false, wake);
     put(&mut outbox, "c");
     assert_eq!(outbox.wake(wake), Some(wake + ms(9000)), "as long as the API server asks for");
+    put(&mut outbox, "b");
     outbox.reached();
-    assert_eq!(out(&mut outbox, wake), ["shop/c"], "it answers again");
+    let now = out(&mut outbox, wake);
+    assert!(now.contains(&"shop/b".to_owned()) && now.contains(&"shop/c".to_owned()), "it answers again: {now:?}");
 }
 
 #[test]
@@ -115,7 +121,7 @@ fn mcs_r5_what_waits_for_a_namespace_goes_out_when_that_changes() {
     let (mut outbox, now) = outbox(8, 100);
     put(&mut outbox, "a");
     assert_eq!(out(&mut outbox, now), ["shop/a"]);
-    outbox.done(&target("a"), Some(&Trouble::NamespaceGone(String::new())), now);
+    outbox.done(&target("a"), Some(&Trouble::NamespaceGone(String::new())), false, now);
     put(&mut outbox, "a");
     assert_eq!(out(&mut outbox, now + ms(60_000)), [""; 0], "not tried while it is going");
     outbox.namespace_changed(&Label::new("other").unwrap());
@@ -134,4 +140,95 @@ fn of_many_jobs_only_the_names_are_kept() {
     let sent: Vec<_> = std::iter::from_fn(|| outbox.next(now)).collect();
     assert_eq!(sent.len(), 1000);
     assert_eq!(sent.iter().filter(|(_, job)| job.is_some()).count(), KEPT);
+}
+
+/// A job that only writes a status, with words that tell it from others.
+fn status(name: &str, words: &str) -> Job {
+    let key = ServiceKey::new("shop", name).unwrap();
+    let condition = crate::reconcile::objects::Condition {
+        kind: "Ready".into(),
+        status: crate::reconcile::objects::Status::True,
+        reason: "Exported".into(),
+        message: words.into(),
+        generation: 1,
+        since: crate::reconcile::objects::Time(0),
+    };
+    let mut job = job(name, "");
+    job.changes[0].action = Action::ApplyExportStatus(key, vec![condition]);
+    job
+}
+
+#[test]
+fn one_who_stands_by_keeps_nothing_of_what_others_have_written() {
+    let (mut outbox, now) = outbox(8, 100);
+    for _ in 0..10_000 {
+        put(&mut outbox, "web");
+        outbox.put(target("web"), None);
+    }
+    assert_eq!((outbox.len(), outbox.ready[0].len(), outbox.wake(now)), (0, 0, None));
+    put(&mut outbox, "web");
+    assert_eq!(out(&mut outbox, now), ["shop/web"]);
+    outbox.done(&target("web"), Some(&Trouble::Refused(String::new())), false, now);
+    put(&mut outbox, "web");
+    assert_eq!(out(&mut outbox, now), [""; 0], "its gate counts");
+}
+
+#[test]
+fn mcs_r95_endpoints_do_not_wait_behind_the_words_of_an_outage() {
+    let (mut outbox, now) = outbox(100, 1000);
+    for n in 0..20 {
+        outbox.put(target(&format!("s{n}")), Some(status(&format!("s{n}"), "Unreachable: z.")));
+    }
+    for n in 0..10 {
+        put(&mut outbox, &format!("e{n}"));
+    }
+    outbox.put(target("s19"), Some(job("s19", "its endpoints changed, too")));
+    let order = out(&mut outbox, now);
+    let last = order.iter().position(|name| name == "shop/s19").unwrap();
+    assert!(last < 13 && order[..last].iter().filter(|name| name.starts_with("shop/s")).count() == 1, "{order:?}");
+    assert_eq!(order.len(), 30);
+}
+
+#[test]
+fn mcs_r95_what_somebody_changes_back_is_written_ever_more_slowly() {
+    let (mut outbox, mut now) = outbox(8, 100);
+    let (mut told, mut pauses) = (Vec::new(), Vec::new());
+    for _ in 0..12 {
+        outbox.put(target("web"), Some(status("web", "the same")));
+        let wake = outbox.wake(now).unwrap();
+        pauses.push(wake.saturating_duration_since(now).as_secs());
+        now = wake;
+        let (_, sent) = outbox.next(now).unwrap();
+        outbox.started(&sent.unwrap());
+        told.extend(outbox.done(&target("web"), None, true, now));
+    }
+    assert_eq!(told, [6, 7, 8, 9, 10, 11, 12]);
+    assert!(pauses[..6].iter().all(|pause| *pause == 0) && pauses[11] >= 12, "{pauses:?}");
+    for n in 0..20 {
+        outbox.put(target("db"), Some(status("db", &format!("something new: {n}"))));
+        let (_, sent) = outbox.next(now).unwrap();
+        outbox.started(&sent.unwrap());
+        assert_eq!(outbox.done(&target("db"), None, true, now), None);
+    }
+}
+
+#[test]
+fn mcs_r95_an_error_about_one_object_pauses_that_one_and_errors_about_many_pause_all() {
+    let (mut outbox, now) = outbox(8, 100);
+    let fail = |outbox: &mut Outbox, name: &str| {
+        put(outbox, name);
+        assert_eq!(out(outbox, now), [format!("shop/{name}")]);
+        outbox.done(&target(name), Some(&Trouble::Broken(String::new())), false, now);
+    };
+    for name in ["a", "b", "c", "d"] {
+        fail(&mut outbox, name);
+    }
+    put(&mut outbox, "good");
+    assert_eq!(out(&mut outbox, now), ["shop/good"]);
+    outbox.done(&target("good"), None, true, now);
+    for name in ["e", "f", "g", "h", "i"] {
+        fail(&mut outbox, name);
+    }
+    put(&mut outbox, "good");
+    assert_eq!(out(&mut outbox, now), [""; 0], "the API server is broken");
 }

@@ -8,7 +8,7 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::world::Kind;
 
 /// One object's place at an API server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     /// Its kind.
     pub(super) kind: Kind,

@@ -27,7 +27,7 @@ pub(super) fn of(action: &Action, place: &Place, version: &str) -> Option<Write>
         Action::ApplySlice(object) => apply(place, version, objects::object(action, version)?, &object.existing),
         Action::ApplyImportStatus(..) | Action::ApplyExportStatus(..) => {
             let body = serde_json::to_value(objects::status(action, version)?).ok()?;
-            Some(applied(format!("{}/status", place.path(version)), &body))
+            Some(applied(&format!("{}/status", place.path(version)), &body))
         }
         Action::DeleteNamespace(_, id)
         | Action::DeleteExport(_, id)
@@ -44,10 +44,10 @@ fn apply(place: &Place, version: &str, object: Object<'_>, existing: &Option<Ide
     if let Some(existing) = existing {
         body["metadata"]["uid"] = json!(existing.uid);
     }
-    Some(applied(place.path(version), &body))
+    Some(applied(&place.path(version), &body))
 }
 
-fn applied(path: String, body: &Value) -> Write {
+fn applied(path: &str, body: &Value) -> Write {
     Write {
         method: "PATCH",
         verb: "apply",

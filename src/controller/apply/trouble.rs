@@ -19,8 +19,13 @@ pub(in crate::controller) enum Trouble {
     Field(RefusedField, String),
     /// It was refused, and will be as long as nobody mends something.
     Refused(String),
-    /// The API server is busy or broken: the whole member has a pause.
+    /// The API server is busy: the whole member has a pause.
     Busy(String, Option<Duration>),
+    /// The API server failed at it. That may be about this object alone: a webhook that does not answer, a range of
+    /// addresses that is full.
+    Broken(String),
+    /// A namespace that we made holds something of others': it stays.
+    Kept(String),
     /// There was no answer: the whole member has a pause.
     Unreachable(String),
     /// What was to be deleted is gone already: no trouble.
@@ -43,6 +48,7 @@ impl Trouble {
                 404 if refusal.kind == "namespaces" => Self::NamespaceGone(said),
                 // The object that a status was for is gone; without the kind, the CRD is.
                 404 if !refusal.kind.is_empty() => Self::Conflict(said),
+                500 if refusal.retry_after.is_none() => Self::Broken(said),
                 408 | 429 | 500.. => Self::Busy(said, refusal.retry_after),
                 422 => match action {
                     Action::ApplyService(object) => {
@@ -55,6 +61,11 @@ impl Trouble {
         }
     }
 
+    /// Whether it is about one object, so that others can be tried all the same.
+    pub(super) fn is_of_one(&self) -> bool {
+        matches!(self, Self::Conflict(_) | Self::Field(..) | Self::Refused(_) | Self::Broken(_))
+    }
+
     /// The value of the label `reason`.
     pub(super) fn label(&self) -> &'static str {
         match self {
@@ -63,6 +74,8 @@ impl Trouble {
             Self::Field(..) => "field_refused",
             Self::Refused(_) => "refused",
             Self::Busy(..) => "busy",
+            Self::Broken(_) => "server_error",
+            Self::Kept(_) => "namespace_kept",
             Self::Unreachable(_) => "unreachable",
             Self::Gone => "ok",
             Self::NotLeading => "not_leading",
@@ -77,6 +90,8 @@ impl Trouble {
             | Self::Field(_, said)
             | Self::Refused(said)
             | Self::Busy(said, _)
+            | Self::Broken(said)
+            | Self::Kept(said)
             | Self::Unreachable(said) => said,
             Self::Gone => "gone already",
             Self::NotLeading => "another controller writes now",
@@ -128,7 +143,8 @@ mod tests {
             (404, "", "refused"),
             (408, "", "busy"),
             (429, "", "busy"),
-            (500, "", "busy"),
+            (500, "", "server_error"),
+            (504, "", "busy"),
             (503, "", "busy"),
             (400, "", "refused"),
             (422, "serviceexports", "refused"),

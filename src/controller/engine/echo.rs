@@ -1,6 +1,7 @@
-//! What we wrote and the watch has not shown yet: until it has, what it says of the object is old.
+//! What we wrote and the watch has not shown yet: until it has, what it says of the object is old. And the other way
+//! round: what the watch has shown while a job was under way, against which the answers of that job may be old.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::model::{Label, SliceKey};
 use crate::reconcile::world::Kind;
@@ -11,13 +12,35 @@ use crate::source::member::Observed;
 #[derive(Debug, Default)]
 pub(super) struct Echoes {
     written: HashMap<(Kind, SliceKey), u64>,
+    /// What the watch has shown since jobs have been under way.
+    shown: HashMap<(Kind, SliceKey), u64>,
+    /// Kinds that were listed anew meanwhile: what is absent from a list has no version to compare.
+    relisted: HashSet<Kind>,
 }
 
 impl Echoes {
-    /// `object` was written (or deleted) at `version`.
-    pub(super) fn wrote(&mut self, object: &Observed, version: u64) {
-        let newest = self.written.entry((object.kind(), key(object))).or_default();
+    /// `object` was written (or deleted) at `version`. Whether that is news: the watch may have shown it already, or what
+    /// came after it.
+    pub(super) fn wrote(&mut self, object: &Observed, version: u64) -> bool {
+        let key = (object.kind(), key(object));
+        if self.relisted.contains(&key.0) || self.shown.get(&key).is_some_and(|shown| *shown >= version) {
+            return false;
+        }
+        let newest = self.written.entry(key).or_default();
         *newest = version.max(*newest);
+        true
+    }
+
+    /// The watch has shown `object` at `version` while a job is under way.
+    pub(super) fn shown(&mut self, object: &Observed, version: u64) {
+        let newest = self.shown.entry((object.kind(), key(object))).or_default();
+        *newest = version.max(*newest);
+    }
+
+    /// No job is under way any more.
+    pub(super) fn rest(&mut self) {
+        self.shown.clear();
+        self.relisted.clear();
     }
 
     /// Whether what the watch says at `version` is older than what we know. From then on nothing is awaited, if not.
@@ -36,9 +59,13 @@ impl Echoes {
         }
     }
 
-    /// A full list is complete: it is newer than what was awaited before, or the watch soon is.
-    pub(super) fn listed(&mut self, kind: Kind) {
+    /// A full list is complete: it is newer than what was awaited before, or the watch soon is. What jobs under way have
+    /// seen may be older than it; if it is not, the watch will show it too.
+    pub(super) fn listed(&mut self, kind: Kind, under_way: bool) {
         self.written.retain(|(of, _), _| *of != kind);
+        if under_way {
+            self.relisted.insert(kind);
+        }
     }
 }
 
@@ -76,15 +103,30 @@ mod tests {
         let Some(web) = ServiceKey::new("shop", "web") else { return };
         let (web, mut echoes) = (Observed::Import(web, None), Echoes::default());
         assert!(!echoes.is_old(&web, 5), "nothing was written");
-        echoes.wrote(&web, 7);
-        echoes.wrote(&web, 6);
+        assert!(echoes.wrote(&web, 7) && echoes.wrote(&web, 6));
         assert!(echoes.is_old(&web, 5) && echoes.is_old(&web, 6));
         assert!(!echoes.is_old(&web, 7), "our own write");
         assert!(!echoes.is_old(&web, 5), "nothing is awaited any more");
         echoes.wrote(&web, 9);
-        echoes.listed(Kind::Services);
+        echoes.listed(Kind::Services, true);
         assert!(echoes.is_old(&web, 8));
-        echoes.listed(Kind::Imports);
+        echoes.listed(Kind::Imports, false);
         assert!(!echoes.is_old(&web, 8));
+    }
+
+    #[test]
+    fn answers_older_than_what_the_watch_has_shown_are_no_news() {
+        let Some(web) = ServiceKey::new("shop", "web") else { return };
+        let (web, mut echoes) = (Observed::Import(web, None), Echoes::default());
+        // Written at 10, deleted by somebody at 12, and the watch says so before the job has ended.
+        echoes.shown(&web, 12);
+        assert!(!echoes.wrote(&web, 10) && !echoes.is_old(&web, 12));
+        assert!(echoes.wrote(&web, 13), "made again after that");
+        echoes.rest();
+        assert!(echoes.wrote(&web, 14));
+        echoes.listed(Kind::Imports, true);
+        assert!(!echoes.wrote(&web, 15), "a list may have lacked it because it is gone");
+        echoes.rest();
+        assert!(echoes.wrote(&web, 16));
     }
 }

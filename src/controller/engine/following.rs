@@ -66,8 +66,15 @@ impl Following {
         }
     }
 
-    /// Begins anew, by this way or by none. `before` is how far its objects are known from before.
-    pub(super) fn restart(&mut self, member: Option<Member>, before: Option<Reach>, limits: WriteLimits, now: Time) {
+    /// Begins anew, by this way, in which we may write or only read, or by none. `before` is how far its objects are known
+    /// from before.
+    pub(super) fn restart(
+        &mut self,
+        member: Option<(Member, bool)>,
+        before: Option<Reach>,
+        limits: WriteLimits,
+        now: Time,
+    ) {
         self.tasks = JoinSet::new();
         self.serial += 1;
         self.outbox = Outbox::new(limits, Instant::now());
@@ -78,8 +85,9 @@ impl Following {
             Some(Reach::Unheard { since }) => ReachClock::new(since),
             None => ReachClock::new(now),
         };
-        self.live = member.map(|member| {
-            let watch = MemberWatch::start(&member.connection);
+        self.live = member.map(|(member, write)| {
+            let start = if write { MemberWatch::start } else { MemberWatch::start_reading };
+            let watch = start(&member.connection);
             Live { member, watch, version: None }
         });
     }

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::{Engine, Following, now};
 use crate::controller::apply::Target;
-use crate::controller::members::MemberChange;
+use crate::controller::members::{MemberChange, Origin};
 use crate::controller::status::ClusterView;
 use crate::model::ClusterId;
 use crate::reconcile::objects::Time;
@@ -18,6 +18,10 @@ use crate::reconcile::settings::CreateNamespaces;
 /// How long a member that was taken out of the set is cleared.
 const CLEARING: Duration = Duration::from_secs(120);
 
+/// How long until that begins: a Secret that is deleted and made again must not be an outage, and a cluster whose id
+/// changes shows first that the old one is gone.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 impl Engine {
     /// Takes in what changed in the set of members.
     pub(super) fn member_changed(&mut self, change: MemberChange) {
@@ -25,7 +29,13 @@ impl Engine {
             MemberChange::Present(member) => {
                 let (id, now) = (member.id.clone(), now());
                 self.status.lock().ids.insert(member.origin.clone(), id.clone());
+                self.renamed(&id, &member.origin);
                 let before = self.world.members().get(&id).map(|member| member.reach);
+                // What is known may be another cluster's, or old: until all is listed anew, it is the last known state.
+                let before = match before {
+                    Some(Reach::Live) => Some(Reach::Unreachable { since: now }),
+                    before => before,
+                };
                 let limits = self.writes;
                 let following = self
                     .members
@@ -33,11 +43,11 @@ impl Engine {
                     .or_insert_with(|| Following::new(member.origin.clone(), limits, now));
                 following.origin = member.origin.clone();
                 (following.unusable, following.leaving) = (None, None);
-                following.restart(Some(member), before, limits, now);
-                if before.is_none() {
-                    let dirty = self.world.set_reach(&id, Reach::Unheard { since: now });
-                    self.mark(dirty);
-                }
+                let write = self.settings.write_only_to.as_ref().is_none_or(|only| *only == id);
+                following.restart(Some((member, write)), before, limits, now);
+                let reach = before.unwrap_or(Reach::Unheard { since: now });
+                let dirty = self.world.set_reach(&id, reach);
+                self.mark(dirty);
                 let dirty = self.world.set_leaving(&id, false);
                 self.mark(dirty);
                 // What its outbox held is planned again.
@@ -49,7 +59,7 @@ impl Engine {
                 let following =
                     self.members.entry(id.clone()).or_insert_with(|| Following::new(origin.clone(), limits, now));
                 following.origin = origin;
-                following.unusable = Some(refusal.to_string());
+                (following.unusable, following.leaving) = (Some(refusal.to_string()), None);
                 if following.live.is_some() {
                     following.restart(None, before, limits, now);
                 }
@@ -79,15 +89,18 @@ impl Engine {
 
     /// A member was taken out of the set: what is ours in it goes first, if it can be reached (R83).
     fn left(&mut self, id: &ClusterId) {
-        let live = self.world.members().get(id).is_some_and(|member| member.reach == Reach::Live);
-        let Some(following) = self.members.get_mut(id) else { return };
-        if live && following.live.is_some() {
+        if let Some(following) = self.members.get_mut(id) {
             following.leaving = Some(Instant::now());
-            let dirty = self.world.set_leaving(id, true);
-            self.mark(dirty);
-            info!(cluster = %id, "clearing what is ours in it");
-        } else {
-            self.forget(id, "it can't be reached");
+        }
+    }
+
+    /// A member of that id has come by this way: one that left by the same way has only another id now, and what is ours
+    /// in it is the new one's.
+    fn renamed(&mut self, id: &ClusterId, origin: &Origin) {
+        let former = self.members.iter().filter(|(of, it)| *of != id && it.leaving.is_some() && it.origin == *origin);
+        for former in former.map(|(of, _)| of.clone()).collect::<Vec<_>>() {
+            info!(cluster = %former, "is called {id} now");
+            self.remove(&former);
         }
     }
 
@@ -101,6 +114,10 @@ impl Engine {
                 "what is ours in it could not be cleared: {why}; run `namesake leave` with a context of that cluster"
             );
         }
+        self.remove(id);
+    }
+
+    fn remove(&mut self, id: &ClusterId) {
         self.members.remove(id);
         self.status.lock().ids.retain(|_, of| of != id);
         let dirty = self.world.remove_member(id);
@@ -140,11 +157,19 @@ impl Engine {
         let leavers: Vec<_> =
             self.members.iter().filter_map(|(id, it)| Some((id.clone(), it.leaving?, it.outbox.len()))).collect();
         for (id, since, left) in leavers {
-            let live = self.world.members().get(&id).is_some_and(|member| member.reach == Reach::Live);
-            if left == 0 && live && planned {
+            if since.elapsed() < FAREWELL {
+                continue;
+            }
+            let member = self.world.members().get(&id);
+            let live = member.is_some_and(|member| member.reach == Reach::Live);
+            if live && member.is_some_and(|member| !member.leaving) {
+                info!(cluster = %id, "clearing what is ours in it");
+                let dirty = self.world.set_leaving(&id, true);
+                self.mark(dirty);
+            } else if left == 0 && live && planned {
                 self.forget(&id, "");
             } else if !live {
-                self.forget(&id, "it can't be reached any more");
+                self.forget(&id, "it can't be reached");
             } else if since.elapsed() >= CLEARING {
                 let error = self.members.get(&id).and_then(|it| it.last_error.clone());
                 self.forget(&id, &error.unwrap_or_else(|| "it took too long".to_owned()));
@@ -164,7 +189,7 @@ impl Engine {
         for name in names {
             let target = Target::Namespace(name.clone());
             let plan = plan_namespace(&self.world, &name, &self.settings, now());
-            let mut jobs = self.jobs(target.clone(), plan);
+            let mut jobs = self.jobs(&target, plan);
             for (cluster, following) in &mut self.members {
                 if !following.outbox.is_running(&target) {
                     following.outbox.put(target.clone(), jobs.remove(cluster));

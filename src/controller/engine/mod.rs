@@ -48,7 +48,7 @@ const TICK: Duration = Duration::from_millis(500);
 
 /// How long at the start members are waited for before anything is written: who is heard by then counts as the others
 /// are remembered (R82), but what is complete from the beginning needs no second thoughts.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(5);
 
 /// How many ended jobs may wait to be taken in.
 const JOBS: usize = 1024;
@@ -124,7 +124,7 @@ impl Engine {
                     Some(change) => self.member_changed(change),
                     None => return,
                 },
-                Some(ended) = self.ended.1.recv() => self.job_ended(ended),
+                Some(ended) = self.ended.1.recv() => self.jobs_ended(ended),
                 _ = tick.tick() => self.tick(),
                 changed = self.leading.changed() => {
                     if changed.is_err() {
@@ -169,12 +169,15 @@ impl Engine {
                     self.world.keep(cluster, object.kind(), &echo::key(object));
                     return;
                 }
+                if following.outbox.is_busy() {
+                    following.echoes.shown(object, version);
+                }
                 if let Observed::Namespace(name, _) = &**object {
                     following.outbox.namespace_changed(name);
                 }
                 source = matches!(object.kind(), Kind::Exports | Kind::Services | Kind::Slices);
             }
-            MemberUpdate::End(kind) => following.echoes.listed(*kind),
+            MemberUpdate::End(kind) => following.echoes.listed(*kind, following.outbox.is_busy()),
             MemberUpdate::Served(served) => {
                 if let Some(live) = &mut following.live {
                     live.version = Some(served.version);

@@ -6,17 +6,20 @@ use std::time::Instant;
 use tracing::{info, warn};
 
 use super::{Ended, Engine, now};
-use crate::controller::apply::{Applier, Job, Target, Trouble};
+use crate::controller::apply::{Applier, Done, Job, Target, Trouble};
 use crate::model::{ClusterId, ServiceKey};
 use crate::reconcile::observed::Failure;
 use crate::reconcile::plan::{Change, Event, Plan, Subject};
 use crate::reconcile::plan_service;
 
+/// How many ended jobs are taken in at a time.
+const TURN: usize = 128;
+
 impl Engine {
     /// Puts a plan into the outboxes. Where a job of the same service is under way, it is planned again after that.
     pub(super) fn put(&mut self, key: &ServiceKey, plan: Plan) {
-        let mut jobs = self.jobs(Target::Service(key.clone()), plan);
         let target = Target::Service(key.clone());
+        let mut jobs = self.jobs(&target, plan);
         let (mut open, mut mended) = (false, Vec::new());
         for (cluster, following) in &mut self.members {
             let job = jobs.remove(cluster);
@@ -41,7 +44,7 @@ impl Engine {
     }
 
     /// A plan's changes by member.
-    pub(super) fn jobs(&self, target: Target, plan: Plan) -> BTreeMap<ClusterId, Job> {
+    pub(super) fn jobs(&self, target: &Target, plan: Plan) -> BTreeMap<ClusterId, Job> {
         let mut jobs: BTreeMap<ClusterId, Job> = BTreeMap::new();
         for Change { cluster, action, reason } in plan.changes {
             let job = jobs.entry(cluster.clone()).or_insert_with(|| Job {
@@ -96,13 +99,13 @@ impl Engine {
             Target::Service(key) => plan_service(&self.world, key, &self.settings, now()).plan,
             Target::Namespace(name) => crate::reconcile::plan_namespace(&self.world, name, &self.settings, now()),
         };
-        self.jobs(target.clone(), plan).remove(cluster)
+        self.jobs(target, plan).remove(cluster)
     }
 
     fn start(&mut self, cluster: &ClusterId, target: Target, job: Option<Job>) {
         let Some(following) = self.members.get_mut(cluster) else { return };
         let (Some(job), Some(live)) = (job, &following.live) else {
-            following.outbox.done(&target, None, Instant::now());
+            following.outbox.dropped(&target);
             return;
         };
         let Some(version) = live.version else { return };
@@ -111,12 +114,19 @@ impl Engine {
             connection: live.member.connection.clone(),
             version,
             leading: self.leading.clone(),
+            status: self.status.clone(),
             metrics: self.metrics.clone(),
         };
-        following.outbox.spend(job.changes.len());
+        following.outbox.started(&job);
         let (serial, cluster, ended) = (following.serial, cluster.clone(), self.ended.0.clone());
         following.tasks.spawn(async move {
-            let done = applier.run(job).await;
+            // A bug in one job must not leave its service waiting for ever.
+            let done = tokio::spawn(async move { applier.run(job).await }).await.unwrap_or_else(|error| Done {
+                target,
+                seen: Vec::new(),
+                trouble: Some(Trouble::Refused(format!("the job failed: {error}; please report this"))),
+                wrote: false,
+            });
             // Nobody is left to tell when the loop has ended.
             let _ = ended.send(Ended { cluster, serial, done }).await;
         });
@@ -135,16 +145,41 @@ impl Engine {
             .min()
     }
 
+    /// Takes in what came of this job, and of others that wait.
+    pub(super) fn jobs_ended(&mut self, first: Ended) {
+        let mut next = Some(first);
+        for _ in 0..TURN {
+            let Some(ended) = next else { return };
+            self.job_ended(ended);
+            next = self.ended.1.try_recv().ok();
+        }
+        // The last one was taken out, and is to be taken in.
+        next.into_iter().for_each(|ended| self.job_ended(ended));
+    }
+
     /// Takes in what came of a job.
-    pub(super) fn job_ended(&mut self, ended: Ended) {
+    fn job_ended(&mut self, ended: Ended) {
         let Ended { cluster, serial, done } = ended;
         let Some(following) = self.members.get_mut(&cluster).filter(|it| it.serial == serial) else { return };
         while following.tasks.try_join_next().is_some() {}
-        following.outbox.done(&done.target, done.trouble.as_ref(), Instant::now());
+        let again = following.outbox.done(&done.target, done.trouble.as_ref(), done.wrote, Instant::now());
+        if let Some(times) = again {
+            let target = &done.target;
+            warn!(
+                %cluster,
+                "{target}: the same has been written {times} times in a short time: another controller changes it back; \
+                 it is written more slowly now. Only one controller of the Multi-Cluster Services API may run in a \
+                 cluster, and nobody else may edit what carries app.kubernetes.io/managed-by=namesake"
+            );
+        }
         let mut dirty = Vec::new();
         for (object, version) in done.seen {
-            following.echoes.wrote(&object, version);
-            dirty.push(object.tell(&mut self.world, &cluster));
+            if following.echoes.wrote(&object, version) {
+                dirty.push(object.tell(&mut self.world, &cluster));
+            }
+        }
+        if !following.outbox.is_busy() {
+            following.echoes.rest();
         }
         dirty.into_iter().for_each(|dirty| self.mark(dirty));
         if let Target::Service(key) = &done.target {
@@ -164,7 +199,7 @@ impl Engine {
         let message = match &trouble {
             None => {
                 if following.failing.remove(target) {
-                    info!(%cluster, "{target} is written again");
+                    info!(%cluster, "{target} is as it should be again");
                 }
                 if following.failing.is_empty() {
                     following.last_error = None;

@@ -59,25 +59,25 @@ impl Tally {
             totals.services = if more { totals.services + 1 } else { totals.services.saturating_sub(1) };
         }
         for cluster in &summary.exporters {
-            count(&mut totals.exports, cluster.clone(), more);
+            count(&mut totals.exports, cluster, more);
         }
         for reason in &summary.conflicts {
-            count(&mut totals.conflicts, *reason, more);
+            count(&mut totals.conflicts, reason, more);
         }
         for (cluster, reason) in &summary.importers {
             match reason {
-                None => count(&mut totals.imports, cluster.clone(), more),
-                Some(reason) => count(&mut totals.not_imported, (cluster.clone(), *reason), more),
+                None => count(&mut totals.imports, cluster, more),
+                Some(reason) => count(&mut totals.not_imported, &(cluster.clone(), *reason), more),
             }
         }
     }
 }
 
-fn count<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, key: K, more: bool) {
+fn count<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, key: &K, more: bool) {
     let count = counts.entry(key.clone()).or_default();
     *count = if more { *count + 1 } else { count.saturating_sub(1) };
     if *count == 0 {
-        counts.remove(&key);
+        counts.remove(key);
     }
 }
 

@@ -6,6 +6,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::api::{Cluster, EnrolError};
+use super::leave::remove;
 use super::manifests::{self, ANNOTATION_ACCESS, ANNOTATION_UID, Grant, Placed, READ, Rights};
 use super::{Say, crds};
 use crate::api;
@@ -51,6 +52,12 @@ pub async fn join(member: &Cluster, hub: &Cluster, wanted: &Join, say: &mut Say<
     make(member, &manifests::namespace(&wanted.namespace), say).await?;
     for object in manifests::account(&wanted.namespace, &rights) {
         make(member, &object, say).await?;
+    }
+    // What was granted before and is not any more.
+    if !wanted.read_only && !wanted.grants.contains(&Grant::SourceLeases) {
+        for placed in manifests::source_leases(&wanted.namespace).iter().rev() {
+            remove(member, &placed.path, &placed.what, say).await?;
+        }
     }
     let inline = credentials(member, wanted, &rights).await?;
 

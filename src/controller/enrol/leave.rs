@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::api::{Cluster, EnrolError};
 use super::join::{cluster_property, is_read_only, registrations, uid};
-use super::manifests::{self, ANNOTATION_UID, Placed, READER, Rights};
+use super::manifests::{self, ANNOTATION_UID, Grant, Placed, READER, Rights};
 use super::{Say, sweep};
 use crate::api;
 
@@ -60,7 +60,7 @@ async fn accounts(member: &Cluster, hub: Option<&Cluster>, wanted: &Leave) -> Re
     let mut rights = Vec::new();
     match hub {
         Some(hub) if wanted.read_only => rights.push(Rights::Read(uid(hub).await?)),
-        Some(_) => rights.push(Rights::Write(Vec::new())),
+        Some(_) => rights.push(Rights::Write(vec![Grant::SourceLeases])),
         None => {
             let path = format!("/api/v1/namespaces/{}/serviceaccounts", wanted.namespace);
             for account in member.list(&path, "").await? {
@@ -68,7 +68,7 @@ async fn accounts(member: &Cluster, hub: Option<&Cluster>, wanted: &Leave) -> Re
                 rights.extend(name.strip_prefix(READER).map(|hub| Rights::Read(hub.to_owned())));
             }
             if !wanted.read_only {
-                rights.push(Rights::Write(Vec::new()));
+                rights.push(Rights::Write(vec![Grant::SourceLeases]));
             }
         }
     }
@@ -117,7 +117,7 @@ async fn unregister(member: &Cluster, hub: &Cluster, wanted: &Leave, say: &mut S
 }
 
 /// Deletes an object that `join` has made.
-async fn remove(cluster: &Cluster, path: &str, what: &str, say: &mut Say<'_>) -> Result<(), EnrolError> {
+pub(super) async fn remove(cluster: &Cluster, path: &str, what: &str, say: &mut Say<'_>) -> Result<(), EnrolError> {
     let Some(object) = cluster.get(path).await? else { return Ok(()) };
     if !is_ours(&object) {
         say(&format!("{}: {what}: left as it is, it is not ours", cluster.name));

@@ -44,6 +44,8 @@ pub enum Grant {
     CreateNamespaces,
     /// `--create-namespaces create-and-remove`: those that were made are deleted when nothing at all is in them.
     RemoveNamespaces,
+    /// `--source-leases`: Leases in our own namespace.
+    SourceLeases,
 }
 
 impl Rights {
@@ -84,6 +86,8 @@ impl Grant {
             Self::RemoveNamespaces => {
                 vec![rule("", "namespaces", &["create", "delete"]), rule("*", "*", &["list"])]
             }
+            // In a Role of their own.
+            Self::SourceLeases => Vec::new(),
         }
     }
 }
@@ -117,14 +121,6 @@ fn write_rules() -> Vec<Value> {
     ]
 }
 
-/// What it may do in our own namespace of the member: leases, by which the DNS half there sees that a cluster is cut
-/// off although the hub is dead (R84).
-#[must_use]
-pub fn lease_rules() -> Value {
-    json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-            "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"]}])
-}
-
 /// An object, and the path it is found at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
@@ -150,44 +146,40 @@ pub fn namespace(name: &str) -> Placed {
     placed("/api/v1/namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
 }
 
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
+fn reference(kind: &str, account: &str) -> Value {
+    json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": account})
+}
+
+fn subjects(account: &str, namespace: &str) -> Value {
+    json!([{"kind": "ServiceAccount", "name": account, "namespace": namespace}])
+}
+
 /// The account in a member and its permissions, in the order in which they are to be made.
 #[must_use]
 pub fn account(namespace: &str, rights: &Rights) -> Vec<Placed> {
-    let rbac = "/apis/rbac.authorization.k8s.io/v1";
-    let version = "rbac.authorization.k8s.io/v1";
     let account = rights.account();
-    let subjects = json!([{"kind": "ServiceAccount", "name": account, "namespace": namespace}]);
-    let reference = |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": account});
-    let here = json!({"name": account, "namespace": namespace});
     let mut all = vec![
         placed(
             &format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
             // No pod runs as this account: only the hub has its token.
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": here, "automountServiceAccountToken": false}),
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": false,
+                   "metadata": {"name": account, "namespace": namespace}}),
         ),
         placed(
-            &format!("{rbac}/clusterroles"),
-            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": account},
+            &format!("/apis/{RBAC}/clusterroles"),
+            json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": account},
                    "rules": rights.rules()}),
         ),
         placed(
-            &format!("{rbac}/clusterrolebindings"),
-            json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": account},
-                   "roleRef": reference("ClusterRole"), "subjects": subjects}),
+            &format!("/apis/{RBAC}/clusterrolebindings"),
+            json!({"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": account},
+                   "roleRef": reference("ClusterRole", &account), "subjects": subjects(&account, namespace)}),
         ),
     ];
-    if matches!(rights, Rights::Write(_)) {
-        all.extend([
-            placed(
-                &format!("{rbac}/namespaces/{namespace}/roles"),
-                json!({"apiVersion": version, "kind": "Role", "metadata": here, "rules": lease_rules()}),
-            ),
-            placed(
-                &format!("{rbac}/namespaces/{namespace}/rolebindings"),
-                json!({"apiVersion": version, "kind": "RoleBinding", "metadata": here,
-                       "roleRef": reference("Role"), "subjects": subjects}),
-            ),
-        ]);
+    if matches!(rights, Rights::Write(grants) if grants.contains(&Grant::SourceLeases)) {
+        all.extend(source_leases(namespace));
     }
     all.push(placed(
         &format!("/api/v1/namespaces/{namespace}/secrets"),
@@ -196,6 +188,24 @@ pub fn account(namespace: &str, rights: &Rights) -> Vec<Placed> {
                             "annotations": {"kubernetes.io/service-account.name": account}}}),
     ));
     all
+}
+
+/// What the account may do in our own namespace of the member, where that is granted: Leases, by which people and the DNS
+/// half there see that a cluster is cut off although the hub is dead (R84).
+#[must_use]
+pub fn source_leases(namespace: &str) -> Vec<Placed> {
+    let root = format!("/apis/{RBAC}/namespaces/{namespace}");
+    let here = json!({"name": ACCOUNT, "namespace": namespace});
+    let rules = json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+                        "verbs": ["list", "create", "patch", "delete"]}]);
+    vec![
+        placed(&format!("{root}/roles"), json!({"apiVersion": RBAC, "kind": "Role", "metadata": here, "rules": rules})),
+        placed(
+            &format!("{root}/rolebindings"),
+            json!({"apiVersion": RBAC, "kind": "RoleBinding", "metadata": here,
+                   "roleRef": reference("Role", ACCOUNT), "subjects": subjects(ACCOUNT, namespace)}),
+        ),
+    ]
 }
 
 /// The Secret that registers a member in the hub.

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use http::{Method, Request};
 use k8s_openapi::jiff::Timestamp;
-use kube::Error;
 use serde_json::{Value, json};
 
 use super::candidate::Record;
 use crate::api;
 use crate::controller::LeaseSettings;
-use crate::source::kube::{Connection, chain};
+use crate::source::kube::{Connection, Failure, Write, WriteError};
 
 /// The group and version of Leases.
 pub(in crate::controller) const LEASES: &str = "coordination.k8s.io/v1";
@@ -68,17 +66,20 @@ impl Lease {
     /// little old: enough for whoever only waits, since a write on its ground would be refused, and no load on etcd.
     pub(super) async fn read(&self, recent: bool) -> Result<Option<Value>, Problem> {
         let path = path(&self.settings.namespace, &self.settings.name);
-        let uri = if recent { format!("{path}?resourceVersion=0") } else { path };
-        match self.ask(Method::GET, &uri, None).await {
-            Err(Problem::Refused { code: 404, .. }) => Ok(None),
-            answer => answer.map(Some),
+        let uri = if recent { format!("{path}?resourceVersion=0") } else { path.clone() };
+        let refused = |code, message| Problem::Refused { what: format!("GET {path}"), code, message };
+        match self.connection.get(&uri).await {
+            Ok(text) => decode(&text).map(Some),
+            Err(Failure::NotFound) => Ok(None),
+            Err(Failure::Forbidden(message)) => Err(refused(403, message)),
+            Err(Failure::Unauthorized(message)) => Err(refused(401, message)),
+            Err(failure @ (Failure::Gone | Failure::Unreachable(_))) => Err(Problem::Unreachable(failure.to_string())),
         }
     }
 
     /// Writes `holder` into it, or makes it. `before` is what was read: written is only if it is still that.
     pub(super) async fn write(&self, before: Option<Value>, holder: &str) -> Result<Value, Problem> {
         let LeaseSettings { namespace, name, duration, .. } = &self.settings;
-        let path = path(namespace, name);
         let created = before.is_none();
         let mut object = before.unwrap_or_else(|| {
             json!({
@@ -88,40 +89,29 @@ impl Lease {
             })
         });
         fill(&mut object, holder, *duration, Timestamp::now());
-        let (method, uri) = if created {
-            (Method::POST, path.trim_end_matches(&format!("/{name}")))
+        let (method, verb, uri) = if created {
+            ("POST", "create", path(namespace, "").trim_end_matches('/').to_owned())
         } else {
-            (Method::PUT, path.as_str())
+            ("PUT", "update", path(namespace, name))
         };
-        match self.ask(method, uri, Some(&object)).await {
-            Err(Problem::Refused { code: 409, .. }) => Err(Problem::Conflict),
-            // It was deleted since it was read. On a POST it is the namespace that is missing.
-            Err(Problem::Refused { code: 404, .. }) if !created => Err(Problem::Conflict),
-            answer => answer,
+        let what = format!("{method} {uri}");
+        let write = Write { method, verb, uri, content: "application/json", body: object.to_string() };
+        match self.connection.write(write).await {
+            Ok(text) => decode(&text),
+            Err(WriteError::Refused(refusal)) => Err(match refusal.code {
+                409 => Problem::Conflict,
+                // It was deleted since it was read. On a POST it is the namespace that is missing.
+                404 if !created => Problem::Conflict,
+                code => Problem::Refused { what, code, message: refusal.message },
+            }),
+            Err(WriteError::Unauthorized(message)) => Err(Problem::Refused { what, code: 401, message }),
+            Err(WriteError::Unreachable(message)) => Err(Problem::Unreachable(message)),
         }
     }
+}
 
-    async fn ask(&self, method: Method, uri: &str, body: Option<&Value>) -> Result<Value, Problem> {
-        let what = format!("{method} {}", uri.split('?').next().unwrap_or_default());
-        let broken = |message: String| Problem::Unreachable(format!("{what}: {message}"));
-        let request = Request::builder()
-            .method(method)
-            .uri(uri)
-            .header(http::header::ACCEPT, "application/json")
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body.map(Value::to_string).unwrap_or_default().into_bytes())
-            .map_err(|error| broken(error.to_string()))?;
-        match self.connection.client().await.request_text(request).await {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| broken(error.to_string())),
-            Err(Error::Api(status)) => {
-                if status.code == 401 {
-                    self.connection.renew().await;
-                }
-                Err(Problem::Refused { what, code: status.code, message: status.message.trim().to_owned() })
-            }
-            Err(error) => Err(broken(chain(&error))),
-        }
-    }
+fn decode(text: &str) -> Result<Value, Problem> {
+    serde_json::from_str(text).map_err(|error| Problem::Unreachable(format!("its answer makes no sense: {error}")))
 }
 
 /// What the object says.

@@ -34,7 +34,7 @@ struct There {
 }
 
 /// Where it was done, when it was begun, and what came of it; with the trouble, if there was any.
-type Ended = (ClusterId, Instant, Result<Outcome, (Outcome, String)>);
+pub(super) type Ended = (ClusterId, Instant, Result<Outcome, (Outcome, String)>);
 
 impl Job {
     /// Does the work.
@@ -90,7 +90,7 @@ impl Job {
         let uri = format!("{}?labelSelector={ours}%3D{}%2C{source}", self.collection(), api::MANAGED_BY);
         let text = self.connection.get(&uri).await.map_err(|failure| match failure {
             Failure::Forbidden(said) => {
-                format!("{said}; grant list of leases in this namespace, as `namesake join` does")
+                format!("{said}; grant list of leases in this namespace, as `namesake join --grant source-leases` does")
             }
             failure => failure.to_string(),
         })?;
@@ -174,7 +174,7 @@ impl Job {
         let namespace = &self.settings.namespace;
         let remedy = match error {
             WriteError::Refused(refusal) if refusal.code == 403 => {
-                "grant create, patch and delete of leases in this namespace, as `namesake join` does"
+                "grant create, patch and delete of leases in this namespace, as `namesake join --grant source-leases` does"
             }
             WriteError::Refused(refusal) if refusal.kind == "namespaces" => "create it, as `namesake join` does",
             _ => "it is tried again",

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
-use self::job::Job;
+use self::job::{Ended, Job};
 use self::ledger::{Clusters, Ledger, Outcome};
 use super::members::MemberChange;
 use super::settings::SourceLeases;
@@ -48,7 +48,7 @@ pub struct Keeper {
     metrics: Arc<ControllerMetrics>,
     ledger: Ledger,
     ways: BTreeMap<ClusterId, Connection>,
-    jobs: JoinSet<(ClusterId, Instant, Result<Outcome, (Outcome, String)>)>,
+    jobs: JoinSet<Ended>,
     running: BTreeMap<ClusterId, AbortHandle>,
     said: BTreeMap<ClusterId, Instant>,
 }

@@ -82,7 +82,7 @@ pub enum KubeError {
         message: String,
     },
     /// The kubeconfig has no current context, and none was given.
-    #[error("kubeconfig {} has no current-context; give one of {known} with --context", file.display())]
+    #[error("kubeconfig {} has no current-context; give one of {known} with --context, or with --hub or --member of the controller", file.display())]
     NoCurrentContext {
         /// The kubeconfig.
         file: PathBuf,
@@ -90,7 +90,7 @@ pub enum KubeError {
         known: String,
     },
     /// The context is not there.
-    #[error("kubeconfig {} has no context {context:?}; give one of {known} with --context", file.display())]
+    #[error("kubeconfig {} has no context {context:?}; give one of {known} with --context, or with --hub or --member of the controller", file.display())]
     NoContext {
         /// The kubeconfig.
         file: PathBuf,

@@ -109,7 +109,7 @@ pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure>
 }
 
 /// The version of an object as a number; 0 where it says none. They can be compared (Kubernetes 1.35, KEP-5504).
-pub(super) fn version(object: &str) -> u64 {
+pub(crate) fn version(object: &str) -> u64 {
     let version = serde_json::from_str::<Versioned>(object).ok().and_then(|object| object.metadata?.resource_version);
     version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }

@@ -35,6 +35,7 @@ use tracing::error;
 
 pub(crate) use access::chain;
 pub use access::{Access, Endpoint, KubeError, default_kubeconfig};
+pub(crate) use decode::version as version_of;
 use follow::Follower;
 use imports::ForDns;
 pub use inline::{Inline, Secret};

@@ -24,25 +24,20 @@ pub struct Served {
     pub features: Features,
 }
 
-/// Asks, and tells what is new, until nobody listens.
-pub(super) async fn ask(connection: Connection, updates: mpsc::Sender<MemberUpdate>) {
-    let mut told = None;
-    let mut families = None;
-    let (mut patience, mut denied) = (AGAIN.1, None);
+/// Asks, and tells what is new, until nobody listens. Which IP families there are is asked where we `write`.
+pub(super) async fn ask(connection: Connection, write: bool, updates: mpsc::Sender<MemberUpdate>) {
+    let (mut told, mut families, mut denied) = (None, None, None);
     while !updates.is_closed() {
-        let pause = match look(&connection, &mut families).await {
+        let pause = match look(&connection, write, &mut families).await {
             Ok(served) => {
-                let whole = families.is_some();
+                let whole = families.is_some() || !write;
                 if told.as_ref() != Some(&served) {
                     if updates.send(MemberUpdate::Served(served.clone())).await.is_err() {
                         return;
                     }
                     told = Some(served);
                 }
-                // Where nothing may be written, nobody needs to know, and it is asked ever less often.
-                let again = if whole { AGAIN.0 } else { patience };
-                patience = (patience * 2).min(AGAIN.0);
-                again
+                if whole { AGAIN.0 } else { AGAIN.1 }
             }
             // The watches don't need this right, and would not name it.
             Err(Failure::Forbidden(message)) => {
@@ -65,12 +60,12 @@ pub(super) async fn ask(connection: Connection, updates: mpsc::Sender<MemberUpda
     }
 }
 
-async fn look(connection: &Connection, families: &mut Option<Vec<Family>>) -> Result<Served, Failure> {
+async fn look(connection: &Connection, write: bool, families: &mut Option<Vec<Family>>) -> Result<Served, Failure> {
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}", api::SERVICE_IMPORT_CRD);
     let text = connection.get(&path).await?;
     let crd: Value = serde_json::from_str(&text).map_err(|e| Failure::Unreachable(format!("{path}: {e}")))?;
     let (version, endpoint_slice_objects) = of_crd(&crd).ok_or(Failure::NotFound)?;
-    if families.is_none() {
+    if write && families.is_none() {
         match connection.try_create("/api/v1/namespaces/default/services", &trial()).await {
             Ok(answer) => *families = of_service(&answer),
             Err(failure) => debug!("the IP families of an API server are not known: {failure}"),

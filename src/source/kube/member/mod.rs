@@ -93,6 +93,16 @@ impl MemberWatch {
     /// Follows the cluster at `connection`.
     #[must_use]
     pub fn start(connection: &Connection) -> Self {
+        Self::of(connection, true)
+    }
+
+    /// Follows a cluster in which we may only read.
+    #[must_use]
+    pub fn start_reading(connection: &Connection) -> Self {
+        Self::of(connection, false)
+    }
+
+    fn of(connection: &Connection, write: bool) -> Self {
         let (sender, updates) = mpsc::channel(QUEUE);
         let health = Arc::new(Health::of(&Kind::ALL));
         let mut tasks = JoinSet::new();
@@ -100,7 +110,7 @@ impl MemberWatch {
             let subject = OfMember { kind, collection: collection(kind), health: health.clone() };
             tasks.spawn(connection.follow(subject, sender.clone()));
         }
-        tasks.spawn(features::ask(connection.clone(), sender));
+        tasks.spawn(features::ask(connection.clone(), write, sender));
         Self { updates, health, tasks }
     }
 

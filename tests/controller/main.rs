@@ -22,6 +22,7 @@ mod kill;
 mod loyalty;
 mod namespaces;
 mod outage;
+mod partial;
 mod replicas;
 mod retype;
 mod shapes;

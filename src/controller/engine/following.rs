@@ -26,7 +26,8 @@ pub(super) struct Following {
     pub(super) live: Option<Live>,
     /// Why its registration can't be used.
     pub(super) unusable: Option<String>,
-    pub(super) clock: ReachClock,
+    /// How far it is known: in all, and what it exports.
+    pub(super) clocks: [ReachClock; 2],
     pub(super) outbox: Outbox,
     pub(super) echoes: Echoes,
     /// Jobs under way. Dropped, they end.
@@ -55,7 +56,7 @@ impl Following {
             origin,
             live: None,
             unusable: None,
-            clock: ReachClock::new(now),
+            clocks: clocks(ReachClock::new(now)),
             outbox: Outbox::new(limits, Instant::now()),
             echoes: Echoes::default(),
             tasks: JoinSet::new(),
@@ -79,12 +80,13 @@ impl Following {
         self.serial += 1;
         self.outbox = Outbox::new(limits, Instant::now());
         self.echoes = Echoes::default();
-        self.clock = match before {
+        let clock = match before {
             Some(Reach::Live) => ReachClock::heard(now),
             Some(Reach::Unreachable { since }) => ReachClock::away(since),
             Some(Reach::Unheard { since }) => ReachClock::new(since),
             None => ReachClock::new(now),
         };
+        self.clocks = clocks(clock);
         self.live = member.map(|(member, write)| {
             let start = if write { MemberWatch::start } else { MemberWatch::start_reading };
             let watch = start(&member.connection);
@@ -92,11 +94,15 @@ impl Following {
         });
     }
 
-    /// How far it is known now; `None` where its registration can't be used.
-    pub(super) fn reach(&mut self, now: Time) -> Option<Reach> {
+    /// How far it is known now, in all and what it exports; `None` where its registration can't be used.
+    pub(super) fn reach(&mut self, now: Time) -> Option<[Reach; 2]> {
         let live = self.live.as_ref()?;
-        Some(self.clock.read(live.watch.health(), now))
+        Some(self.clocks.each_mut().map(|clock| clock.read(live.watch.health(), now)))
     }
+}
+
+fn clocks(clock: ReachClock) -> [ReachClock; 2] {
+    [clock.clone(), clock.of_sources()]
 }
 
 /// The updates of all members, a few of each: ready as soon as there is one.

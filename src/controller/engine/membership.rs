@@ -81,6 +81,9 @@ impl Engine {
             }
             MemberChange::Complete(complete) => {
                 self.status.lock().complete = complete;
+                if !complete {
+                    self.world.set_unlisted_since(now());
+                }
                 let dirty = self.world.set_members_listed(complete);
                 self.mark(dirty);
             }
@@ -128,8 +131,13 @@ impl Engine {
     pub(super) fn look_at_members(&mut self, now: Time) {
         let mut changed = Vec::new();
         for (id, following) in &mut self.members {
-            let Some(reach) = following.reach(now) else { continue };
-            let before = self.world.members().get(id).map(|member| member.reach);
+            let Some([reach, sources]) = following.reach(now) else { continue };
+            let member = self.world.members().get(id);
+            let before = member.map(|member| member.reach);
+            if before == Some(reach) && member.is_some_and(|member| member.sources == sources) {
+                continue;
+            }
+            changed.push((id.clone(), reach, sources));
             if before == Some(reach) {
                 continue;
             }
@@ -142,11 +150,10 @@ impl Engine {
                 Reach::Unreachable { .. } => warn!(cluster = %id, "can't be reached"),
                 Reach::Unheard { .. } => {}
             }
-            changed.push((id.clone(), reach));
         }
-        for (id, reach) in changed {
-            let dirty = self.world.set_reach(&id, reach);
-            self.mark(dirty);
+        for (id, reach, sources) in changed {
+            let dirty = [self.world.set_reach(&id, reach), self.world.set_sources(&id, sources)];
+            dirty.into_iter().for_each(|dirty| self.mark(dirty));
         }
         self.look_at_leavers();
         self.look_at_namespaces();

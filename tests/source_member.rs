@@ -153,6 +153,14 @@ fn what_our_manager_owns_is_known_of_our_own_objects() {
     let theirs = service(&value("helm")).meta;
     assert!(theirs.owned_labels.is_empty() && theirs.owners.is_empty() && theirs.annotations.is_empty());
     assert_eq!(theirs.labels.len(), 3, "labels of Services are looked at by rules");
+    // Somebody took our label off: what we wrote is known all the same.
+    let mut value = value("namesake");
+    value["metadata"]["labels"].as_object_mut().unwrap().remove("app.kubernetes.io/managed-by");
+    let bare = service(&value).meta;
+    assert!(!bare.is_ours() && bare.is_made_by_us() && bare.owners.len() == 1);
+    value["metadata"]["managedFields"].as_array_mut().unwrap().pop();
+    let user = service(&value).meta;
+    assert!(!user.is_made_by_us() && user.owners.is_empty() && user.annotations.is_empty());
 }
 
 #[test]

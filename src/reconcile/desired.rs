@@ -31,12 +31,12 @@ pub(super) struct There<'a> {
 impl<'a> There<'a> {
     /// The derived Service, if it is ours.
     pub(super) fn our_derived(&self) -> Option<&'a Service> {
-        self.derived.filter(|service| service.meta.is_ours())
+        self.derived.filter(|service| service.meta.is_made_by_us())
     }
 
     /// Whether an object that is not ours has the derived name (1.7).
     pub(super) fn derived_is_foreign(&self) -> bool {
-        self.derived.is_some_and(|service| !service.meta.is_ours())
+        self.derived.is_some_and(|service| !service.meta.is_made_by_us())
     }
 
     fn refused(&self, field: Refusable, value: &str) -> bool {

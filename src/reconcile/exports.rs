@@ -80,7 +80,7 @@ pub(super) fn verdict(member: &Member, key: &ServiceKey, service: Option<&Servic
 /// Whether a Service stands for an import: exported again, it would go round in circles.
 fn is_imported(key: &ServiceKey, service: &Service) -> bool {
     service.meta.labels.contains_key(api::LABEL_SERVICE_IMPORTED)
-        || (key.name.as_str().starts_with(naming::DERIVED_PREFIX) && service.meta.is_ours())
+        || (key.name.as_str().starts_with(naming::DERIVED_PREFIX) && service.meta.is_made_by_us())
 }
 
 /// Whether a namespace agrees to take part, where it is asked.
@@ -189,7 +189,7 @@ fn remembered(
 /// Our imports of `key`, in clusters whose objects are known.
 fn our_imports<'a>(world: &'a World, key: &'a ServiceKey) -> impl Iterator<Item = &'a Import> {
     let heard = world.members().values().filter(|member| member.is_heard() && !member.leaving);
-    heard.filter_map(|member| member.local(key)?.import.as_ref()).filter(|import| import.meta.is_ours())
+    heard.filter_map(|member| member.local(key)?.import.as_ref()).filter(|import| import.meta.is_made_by_us())
 }
 
 /// Whether somewhere a ready endpoint of `cluster` is left.

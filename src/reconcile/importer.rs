@@ -74,7 +74,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
     }
     let local = member.local(key);
     let import = local.and_then(|local| local.import.as_ref());
-    let ours = import.filter(|import| import.meta.is_ours() || settings.adopt_imports);
+    let ours = import.filter(|import| import.meta.is_made_by_us() || settings.adopt_imports);
     let derived = member.derived(context.derived_key);
     let there = There { cluster, member, local, import: ours, derived };
     let mut namespace = None;
@@ -124,7 +124,7 @@ fn clear(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, rea
 }
 
 fn delete_derived(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, reason: &str) {
-    if let Some(service) = there.our_derived() {
+    if let Some(service) = there.our_derived().filter(|service| service.meta.is_ours()) {
         changes.push(Action::DeleteService(context.derived_key.clone(), service.meta.id.clone()), reason);
     }
 }
@@ -281,7 +281,7 @@ impl Importer<'_> {
                 None => return true,
             },
         };
-        if let Some(import) = existing.filter(|import| import.meta.is_ours()) {
+        if let Some(import) = existing.filter(|import| import.meta.is_made_by_us()) {
             self.tell_about(import, &object.spec);
         }
         self.changes.push(Action::ApplyImport(object), reason);

@@ -90,18 +90,34 @@ pub struct Slice {
 }
 
 impl Meta {
-    /// Whether our managed-by label is on it: only such objects are changed or deleted (R8, R94).
+    /// Whether our managed-by label is on it (R8, R94).
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.labels.get(api::LABEL_MANAGED_BY).is_some_and(|by| **by == *api::MANAGED_BY)
     }
+
+    /// The same of what nobody but us makes (imports, derived Services): also where somebody took the label off, as
+    /// long as our field manager stands in it. That is drift, and is put right (R57); who wants to have such an object
+    /// for himself gives the label another value. Nothing is deleted without the label (R94).
+    #[must_use]
+    pub fn is_made_by_us(&self) -> bool {
+        self.is_ours() || self.lost(api::LABEL_MANAGED_BY)
+    }
+
+    /// Whether a label is gone from what we wrote.
+    fn lost(&self, label: &str) -> bool {
+        let wrote = !self.owned_labels.is_empty() || !self.owned_annotations.is_empty();
+        wrote && !self.labels.contains_key(label)
+    }
 }
 
 impl Slice {
-    /// Whether it is one of ours: its managed-by value and its source cluster's label say so (R61, R94).
+    /// Whether it is one of ours: its managed-by value says so (R61, R94), or, where somebody took that off, our field
+    /// manager.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        self.meta.labels.get(api::LABEL_SLICE_MANAGED_BY).is_some_and(|by| **by == *api::MANAGED_BY)
+        let by = self.meta.labels.get(api::LABEL_SLICE_MANAGED_BY);
+        by.is_some_and(|by| **by == *api::MANAGED_BY) || self.meta.lost(api::LABEL_SLICE_MANAGED_BY)
     }
 
     /// The cluster that its endpoints run in, of a mirrored slice.

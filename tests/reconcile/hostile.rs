@@ -188,3 +188,38 @@ fn mcs_r79_r84_draining_is_not_begun_anew_by_an_outage_of_its_source() {
     set.run();
     assert_eq!(set.addresses("b", "shop/web"), ["10.2.0.1"]);
 }
+
+#[test]
+fn mcs_r57_labels_that_somebody_took_off_are_put_back_and_nothing_is_interrupted() {
+    let mut set = Set::new(["a", "b"]);
+    set.exported("a", "shop/web", 0, ["10.1.0.1"]);
+    set.run();
+    let derived = namesake::reconcile::naming::derived_key(&key("shop/web"));
+    let (mut import, mut service) =
+        (set.imported("b", "shop/web").clone(), set.derived("b", "shop/web").cloned().unwrap());
+    let (slice_key, mut slice) = {
+        let (name, slice) = set.mirrored("b", "shop/web")[0];
+        (SliceKey { namespace: label("shop"), name: name.into() }, slice.clone())
+    };
+    // As an API server does it: what is gone from an object is nobody's any more.
+    for (meta, label) in [
+        (&mut import.meta, api::LABEL_MANAGED_BY),
+        (&mut service.meta, api::LABEL_MANAGED_BY),
+        (&mut slice.meta, api::LABEL_SLICE_MANAGED_BY),
+    ] {
+        meta.labels.remove(label);
+        meta.owned_labels.remove(label);
+    }
+    set.sim.world.set_import(&id("b"), &key("shop/web"), Some(import.clone()));
+    set.sim.world.set_service(&id("b"), &derived, Some(service.clone()));
+    set.sim.world.set_slice(&id("b"), &slice_key, Some(slice));
+    assert_eq!(verbs(&set.run()), ["b apply import", "b apply service", "b apply slice"]);
+    assert!(set.imported("b", "shop/web").meta.is_ours() && set.derived("b", "shop/web").unwrap().meta.is_ours());
+    assert_eq!(set.slice_names("b", "shop/web"), [&*slice_key.name]);
+    // Another value is another's word: he has it, and we have no part in it.
+    import.meta.labels.insert(api::LABEL_MANAGED_BY.into(), "theirs".into());
+    set.sim.world.set_import(&id("b"), &key("shop/web"), Some(import.clone()));
+    set.run();
+    assert_eq!(set.import("b", "shop/web"), Some(&import));
+    assert!(set.says("a", "shop/web", "Ready").starts_with("False/Failed"));
+}

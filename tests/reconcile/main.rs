@@ -7,6 +7,7 @@ mod cases_clusters;
 mod corrections;
 mod deletion;
 mod derived;
+mod dirtiness;
 mod example;
 mod fields;
 mod generate;

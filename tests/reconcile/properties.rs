@@ -17,7 +17,7 @@ use crate::shuffle::one_shuffled;
 /// How many clustersets each property is tried on; `PROPTEST_CASES` says another number.
 const CASES: u32 = 1000;
 
-fn config(cases: u32) -> ProptestConfig {
+pub fn config(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() }
 }

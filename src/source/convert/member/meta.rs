@@ -30,10 +30,14 @@ pub(super) fn convert(from: object::Meta, keep: Keep) -> Meta {
         annotations: map(from.annotations),
         ..Meta::default()
     };
-    let slice_of_ours = meta.labels.get(api::LABEL_SLICE_MANAGED_BY).is_some_and(|by| **by == *api::MANAGED_BY);
-    if meta.is_ours() || slice_of_ours {
-        meta.owners = entries(from.owner_references).filter_map(|(_, owner)| self::owner(owner)).collect();
+    // Of what nobody claims by a label, our field manager tells whether somebody took ours off.
+    let claims = [api::LABEL_MANAGED_BY, api::LABEL_SLICE_MANAGED_BY].map(|label| meta.labels.get(label));
+    if claims.iter().flatten().all(|by| ***by == *api::MANAGED_BY) {
         (meta.owned_labels, meta.owned_annotations) = owned(from.managed_fields);
+    }
+    let written = !meta.owned_labels.is_empty() || !meta.owned_annotations.is_empty();
+    if written || claims.iter().flatten().any(|by| ***by == *api::MANAGED_BY) {
+        meta.owners = entries(from.owner_references).filter_map(|(_, owner)| self::owner(owner)).collect();
         return meta;
     }
     match keep {

@@ -8,16 +8,21 @@ use testbed::{Cluster, merge_kubeconfigs};
 use crate::beds::rough;
 use crate::clusterset::objects::exported;
 use crate::clusterset::running::stays;
-use crate::clusterset::{Clusterset, Controller, PATIENCE, Place, Story, until};
+use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Place, Story, root, until};
 
 /// How long the Lease lasts.
 const LASTS: Duration = Duration::from_secs(4);
 
-/// Three members, and a fourth cluster as the hub.
-fn with_hub(set: &Clusterset) -> Vec<String> {
-    let merged = merge_kubeconfigs(&set.kubeconfigs[..4]).unwrap();
+/// Three members, and a fourth cluster as the hub, with the account and the role of `deploy/kustomize/controller` there.
+async fn with_hub(set: &Clusterset) -> Vec<String> {
+    let hub = &set.clusters[3];
+    let rbac = root().join("deploy/kustomize/controller/rbac.yaml");
+    hub.kubectl(&["apply", "-n", ACCOUNT.0, "-f", rbac.to_str().unwrap()]).unwrap();
+    let mut kubeconfigs = set.kubeconfigs[..3].to_vec();
+    kubeconfigs.push(hub.kubeconfig_for_service_account(ACCOUNT.0, "namesake-controller").await.unwrap());
+    let merged = merge_kubeconfigs(&kubeconfigs).unwrap();
     let file = set.bed.file(&format!("replicas-{}.kubeconfig", set.bed.port().unwrap()), &merged).unwrap();
-    let mut args = vec![format!("--kubeconfig={}", file.display()), format!("--hub={}", set.clusters[3].name())];
+    let mut args = vec![format!("--kubeconfig={}", file.display()), format!("--hub={}", hub.name())];
     args.extend(set.clusters[..3].iter().map(|cluster| format!("--member={0}={0}", cluster.name())));
     args.push(format!("--lease-duration={}s", LASTS.as_secs()));
     args
@@ -64,8 +69,8 @@ async fn mcs_r85_replicas_follow_each_other_and_a_dead_hub_takes_nothing_away() 
     let story = Story::new(&set, "replicas").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     let all = [c1, c2, c3];
-    let a = Controller::start(&set.bed, with_hub(&set)).await;
-    let b = Controller::start(&set.bed, with_hub(&set)).await;
+    let a = Controller::start(&set.bed, with_hub(&set).await).await;
+    let b = Controller::start(&set.bed, with_hub(&set).await).await;
     let (leader, standby) = sorted(a, b).await;
     let (_, said) = standby.get("/ready?verbose").await;
     assert!(said.contains("\n[+] lease: standing by, ") && said.ends_with("\nOK\n"), "{said}");
@@ -84,7 +89,7 @@ async fn mcs_r85_replicas_follow_each_other_and_a_dead_hub_takes_nothing_away() 
     c1.apply(&exported("two", &["10.1.0.2"])).await;
     until_addresses(&all, "two", "10.1.0.2").await;
     assert!(killed.elapsed() > LASTS / 2, "{:?}: not before the Lease has expired", killed.elapsed());
-    let (leader, third) = (standby, Controller::start(&set.bed, with_hub(&set)).await);
+    let (leader, third) = (standby, Controller::start(&set.bed, with_hub(&set).await).await);
 
     // It is told to end, as in a rolling update: the next one does not wait for anything to expire.
     leader.process.signal("TERM").unwrap();
@@ -98,7 +103,7 @@ async fn mcs_r85_replicas_follow_each_other_and_a_dead_hub_takes_nothing_away() 
     })
     .await;
     let leader = third;
-    let standby = Controller::start(&set.bed, with_hub(&set)).await;
+    let standby = Controller::start(&set.bed, with_hub(&set).await).await;
 
     // The hub hangs. Nobody may write, nobody does, and nothing is taken away.
     hub.stop().unwrap();
@@ -144,8 +149,8 @@ async fn mcs_r85_a_leader_that_was_halted_writes_nothing_when_it_goes_on() {
     let story = Story::new(&set, "halted").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     let all = [c1, c2, c3];
-    let a = Controller::start(&set.bed, with_hub(&set)).await;
-    let b = Controller::start(&set.bed, with_hub(&set)).await;
+    let a = Controller::start(&set.bed, with_hub(&set).await).await;
+    let b = Controller::start(&set.bed, with_hub(&set).await).await;
     let (halted, next) = sorted(a, b).await;
     c1.apply(&exported("one", &["10.1.0.1"])).await;
     until_addresses(&all, "one", "10.1.0.1").await;

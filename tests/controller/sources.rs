@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use namesake::controller::enrol::manifests;
 use serde_json::{Value, json};
 use testbed::Cluster;
 
 use crate::beds::rough;
 use crate::clusterset::running::stays;
-use crate::clusterset::{Controller, PATIENCE, until};
+use crate::clusterset::{ACCOUNT, Controller, PATIENCE, until};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/namesake/leases";
 
@@ -54,6 +55,11 @@ async fn mcs_r84_leases_in_every_member_say_which_others_are_heard() {
         args.extend(["--source-leases", "--unreachable-ttl=6s", "--unreachable-grace=1s"].map(str::to_owned));
         args
     };
+    // What `namesake join --grant source-leases` adds to the account's rights.
+    let granted: Vec<_> = manifests::source_leases(ACCOUNT.0).into_iter().map(|placed| placed.object).collect();
+    for cluster in [c1, c2, c3] {
+        cluster.apply_values(granted.clone()).await.unwrap();
+    }
     // A foreign Lease that is called as one of ours would be is nothing to us.
     let foreign = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -135,6 +141,11 @@ async fn mcs_r84_leases_in_every_member_say_which_others_are_heard() {
     for cluster in [c1, c2, c3] {
         for source in renewed(cluster).await.keys() {
             cluster.request("DELETE", &format!("{LEASES}/namesake-source-{source}"), None).await.unwrap();
+        }
+    }
+    for cluster in [c1, c2, c3] {
+        for placed in manifests::source_leases(ACCOUNT.0) {
+            cluster.request("DELETE", &placed.path, None).await.unwrap();
         }
     }
     let _plain = Controller::start(&set.bed, set.as_members()).await;

@@ -24,7 +24,10 @@ async fn two_clusters_reach_a_first_answer_in_four_commands_as_the_readme_says()
     let bed = Bed::new().unwrap();
     let clusters = bed.clusters(["east", "west"]).await.unwrap();
     let [east, west] = clusters.as_slice() else { panic!() };
-    let kubeconfig = contexts(&bed, &clusters);
+    // The kubeconfig where kubectl looks for it.
+    let text_of_contexts = std::fs::read_to_string(contexts(&bed, &clusters)).unwrap();
+    bed.file("home/.kube/config", &text_of_contexts).unwrap();
+    let home = bed.dir().join("home");
     let readme = read("README.md");
     let (before, rest) = readme.split_once(BEGIN).expect("the part begins");
     let (part, after) = rest.split_once(END).expect("the part ends");
@@ -47,7 +50,7 @@ async fn two_clusters_reach_a_first_answer_in_four_commands_as_the_readme_says()
             std::env::var("PATH").unwrap()
         );
         let mut shell = Command::new("sh");
-        shell.args(["-c", command]).env("PATH", path).env("KUBECONFIG", &kubeconfig).current_dir(root());
+        shell.args(["-c", command]).env("PATH", path).env("HOME", &home).env_remove("KUBECONFIG").current_dir(root());
         let began = Instant::now();
         let out = tokio::task::spawn_blocking(move || shell.output().unwrap()).await.unwrap();
         took += began.elapsed();

@@ -12,3 +12,4 @@ mod manifests;
 mod rig;
 mod roles;
 mod samples;
+mod taken;

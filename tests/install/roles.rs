@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use testbed::{Audit, Bed, Cluster};
 
 use crate::product::{Namesake, PATIENCE};
 use crate::rig::{apply_hub, contexts, controller, list, namesake, text, until};
 
 /// A ClusterProperty's CRD as far as it matters, and one that says who east is.
-const ABOUT: &str = "
+pub const ABOUT: &str = "
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -33,7 +33,7 @@ spec:
 ";
 
 /// A service with an endpoint, exported.
-fn exported(name: &str, spec: &str) -> String {
+pub fn exported(name: &str, spec: &str) -> String {
     format!(
         "
 apiVersion: v1
@@ -56,14 +56,14 @@ metadata: {{name: {name}, namespace: default}}
 }
 
 /// A condition of a ServiceExport in `default`; null where there is none.
-async fn condition(cluster: &Cluster, name: &str, kind: &str) -> Value {
+pub async fn condition(cluster: &Cluster, name: &str, kind: &str) -> Value {
     let path = format!("/apis/multicluster.x-k8s.io/v1beta1/namespaces/default/serviceexports/{name}");
     let export = cluster.request("GET", &path, None).await.unwrap_or_default();
     let conditions = export["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
-async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
+pub async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesake) {
     until("the export is ready", || async {
         let ready = condition(cluster, name, "Ready").await;
         if ready["status"] == "True" { Ok(()) } else { Err(format!("{ready}\n{}", controller.process.log_tail(30))) }
@@ -71,7 +71,7 @@ async fn exported_everywhere(cluster: &Cluster, name: &str, controller: &Namesak
     .await;
 }
 
-async fn import_of(cluster: &Cluster, name: &str) -> Option<Value> {
+pub async fn import_of(cluster: &Cluster, name: &str) -> Option<Value> {
     let path = format!("/apis/multicluster.x-k8s.io/v1beta1/namespaces/default/serviceimports/{name}");
     cluster.request("GET", &path, None).await.ok()
 }
@@ -111,7 +111,7 @@ pub async fn story(exporter: &Cluster, importers: &[&Cluster], controller: &Name
 }
 
 /// What a role allows, one resource with one verb each: `verb resource`, with `/status` where it is of that.
-fn allowed(rules: &Value) -> BTreeSet<String> {
+pub fn allowed(rules: &Value) -> BTreeSet<String> {
     let mut allowed = BTreeSet::new();
     for rule in list(rules) {
         for resource in list(&rule["resources"]) {
@@ -124,7 +124,7 @@ fn allowed(rules: &Value) -> BTreeSet<String> {
 }
 
 /// What was asked for. An apply that has made something (201) had to be allowed `create` besides.
-fn asked(audit: &Audit) -> BTreeSet<String> {
+pub fn asked(audit: &Audit) -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
     for e in audit.entries.iter().filter(|e| !e.resource.is_empty()) {
         let sub = if e.subresource.is_empty() { String::new() } else { format!("/{}", e.subresource) };
@@ -136,20 +136,20 @@ fn asked(audit: &Audit) -> BTreeSet<String> {
     asked
 }
 
-async fn rules(cluster: &Cluster, path: &str) -> Value {
+pub async fn rules(cluster: &Cluster, path: &str) -> Value {
     cluster.request("GET", &format!("/apis/rbac.authorization.k8s.io/v1/{path}"), None).await.unwrap()["rules"].clone()
 }
 
 /// A hub that is a member too, and another member.
-struct Set {
-    bed: Bed,
-    east: Cluster,
-    west: Cluster,
-    kubeconfig: PathBuf,
+pub struct Set {
+    pub bed: Bed,
+    pub east: Cluster,
+    pub west: Cluster,
+    pub kubeconfig: PathBuf,
 }
 
 impl Set {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let bed = Bed::new().unwrap();
         let clusters = bed.clusters(["east", "west"]).await.unwrap();
         let kubeconfig = contexts(&bed, &clusters);
@@ -157,7 +157,7 @@ impl Set {
         Self { bed, east, west, kubeconfig }
     }
 
-    async fn joined(folder: &str) -> Self {
+    pub async fn joined(folder: &str) -> Self {
         let set = Self::new().await;
         apply_hub(&set.east, folder);
         namesake(&set.kubeconfig, &["join", "east", "--hub", "east", "--id", "east"]).await;
@@ -201,162 +201,8 @@ async fn mcs_r97_the_roles_of_hub_and_members_are_exactly_what_is_asked_for() {
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
 }
 
-/// One verb is taken away at a time, while everything else stays: it is missed, named, and taken up again.
-#[tokio::test(flavor = "multi_thread")]
-async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_taken_up_again() {
-    let set = Set::joined("controller").await;
-    let Set { bed, east, .. } = &set;
-    east.apply(ABOUT).await.unwrap();
-    let path = "clusterroles/namesake-member";
-    let whole = rules(east, path).await;
-    let verbs = single(&whole);
-    assert_eq!(verbs.len(), allowed(&whole).len());
-    let mut running = controller(bed, east, "controller", &["--no-lease"]).await;
-    running.wait_ready().await;
-    for left_out in 0..verbs.len() {
-        let rule = &verbs[left_out];
-        let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
-        let what = format!("{verb} {resource}");
-        println!("{what}");
-        let name = format!("web-{left_out}");
-        // What is to be changed or deleted must be there.
-        if verb == "delete" {
-            east.apply(&exported(&name, "")).await.unwrap();
-            exported_everywhere(east, &name, &running).await;
-        }
-        let mut rest = verbs.clone();
-        rest.remove(left_out);
-        allow(east, path, Value::Array(rest)).await;
-        forbidden(east, "namesake-member", rule).await;
-
-        if verb == "list" || verb == "watch" || resource == "customresourcedefinitions" {
-            // A watch that runs is not ended by the API server for that; a new one is refused.
-            drop(running);
-            running = controller(bed, east, "controller", &["--no-lease"]).await;
-        } else if verb == "delete" {
-            east.kubectl(&["delete", "serviceexport", &name]).unwrap();
-        } else {
-            east.apply(&exported(&name, "")).await.unwrap();
-        }
-        match (verb, resource) {
-            // What is no member's object is named in the log, and what somebody else may mend the next moment: the garbage
-            // collector deletes too.
-            (_, "clusterproperties") => {
-                let line = format!("not allowed to {verb} {resource}");
-                running.process.wait_for_line(&line, PATIENCE).await.unwrap();
-            }
-            (_, "customresourcedefinitions") | ("delete", _) => {
-                let line = format!("cannot {verb} resource \\\"{resource}\\\"");
-                running.process.wait_for_line(&line, PATIENCE).await.unwrap();
-            }
-            ("list" | "watch", _) => {
-                let line = format!("not allowed to {verb} {resource}");
-                running.wait_for("/ready?verbose", |_, body| body.contains(&line)).await;
-            }
-            // Nothing hangs on Events.
-            (_, "events") => {
-                exported_everywhere(east, &name, &running).await;
-                running.wait_for("/metrics", |_, body| body.contains("code=\"403\"")).await;
-            }
-            _ => {
-                let line = format!("cannot {verb} resource \"{resource}\"");
-                running.wait_for("/ready?verbose", |_, body| body.contains(&line)).await;
-            }
-        }
-
-        allow(east, path, whole.clone()).await;
-        running.wait_for("/ready?verbose", |code, body| code == 200 && !body.contains("[!]")).await;
-        if verb == "delete" {
-            until("it is deleted after all", || async {
-                import_of(east, &name).await.map_or(Ok(()), |import| Err(import.to_string()))
-            })
-            .await;
-        } else if east.kubectl(&["get", "serviceexport", &name]).is_ok() {
-            exported_everywhere(east, &name, &running).await;
-        }
-    }
-}
-
-/// A rule for each verb of each resource.
-fn single(rules: &Value) -> Vec<Value> {
-    let mut single = Vec::new();
-    for rule in list(rules) {
-        for resource in list(&rule["resources"]) {
-            for verb in list(&rule["verbs"]) {
-                let mut one = rule.clone();
-                one["resources"] = Value::Array(vec![resource.clone()]);
-                one["verbs"] = Value::Array(vec![verb.clone()]);
-                single.push(one);
-            }
-        }
-    }
-    single
-}
-
-async fn allow(cluster: &Cluster, path: &str, rules: Value) {
-    let path = format!("/apis/rbac.authorization.k8s.io/v1/{path}");
-    let mut role = cluster.request("GET", &path, None).await.unwrap();
-    role["rules"] = rules;
-    cluster.request("PUT", &path, Some(&role)).await.unwrap();
-}
-
-/// Until the authorizer knows: it learns of it by a watch.
-async fn forbidden(cluster: &Cluster, account: &str, rule: &Value) {
-    let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
-    let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": format!("system:serviceaccount:namesake:{account}"), "resourceAttributes": {
-            "verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": sub,
-            "namespace": "namesake", "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
-        }},
-    });
-    until("it is forbidden", || async {
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let answer = cluster.request("POST", path, Some(&review)).await.unwrap();
-        if answer["status"]["allowed"] == false { Ok(()) } else { Err(answer.to_string()) }
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn mcs_r97_each_verb_in_the_hub_that_is_taken_away_is_missed_named_and_taken_up_again() {
-    let set = Set::joined("controller").await;
-    let Set { bed, east, .. } = &set;
-    let path = "namespaces/namesake/roles/namesake-controller";
-    let lease = "/apis/coordination.k8s.io/v1/namespaces/namesake/leases/namesake-controller";
-    let whole = rules(east, path).await;
-    let verbs = single(&whole);
-    assert_eq!(verbs.len(), 5, "{verbs:?}");
-    for left_out in 0..verbs.len() {
-        let rule = &verbs[left_out];
-        let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
-        // Only where there is none is a lease created, and only where there is one is it updated.
-        if verb == "create" {
-            let _ = east.request("DELETE", lease, None).await;
-        }
-        let mut rest = verbs.clone();
-        rest.remove(left_out);
-        allow(east, path, Value::Array(rest)).await;
-        forbidden(east, "namesake-controller", rule).await;
-        let running = controller(bed, east, "controller", &["--lease-duration=3s"]).await;
-        let named = if resource == "secrets" {
-            format!("not allowed to {verb} {resource}")
-        } else {
-            format!("cannot {verb} resource \"{resource}\"")
-        };
-        running.wait_for("/ready?verbose", |_, body| body.contains(&named)).await;
-        allow(east, path, whole.clone()).await;
-        running
-            .wait_for("/ready?verbose", |code, body| {
-                code == 200 && body.contains("lease: ours") && !body.contains("[!]")
-            })
-            .await;
-    }
-}
-
 /// What accounts have asked for in a cluster since then, and that nothing was refused to them.
-fn asked_by(cluster: &Cluster, before: &Audit, account: &str) -> BTreeSet<String> {
+pub fn asked_by(cluster: &Cluster, before: &Audit, account: &str) -> BTreeSet<String> {
     let audit = cluster.audit().unwrap().since(before).service_account("namesake", account);
     let denied: Vec<_> = audit.entries.iter().filter(|e| e.code == 403).collect();
     assert!(denied.is_empty(), "{denied:?}");
@@ -399,4 +245,66 @@ async fn mcs_r97_one_controller_per_cluster_writes_at_home_and_only_reads_the_ot
         assert!(allowed.iter().all(|may| matches!(&may[..4], "list" | "watc" | "get ")), "{allowed:?}");
         assert!(!asked_by(here, before, "namesake-member").is_empty());
     }
+}
+
+/// What policies need is granted by name: that suffices, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r97_what_is_granted_for_policies_is_what_they_ask_for() {
+    let set = Set::new().await;
+    let Set { bed, east, west, kubeconfig } = &set;
+    apply_hub(east, "controller");
+    for name in ["east", "west"] {
+        let mut join = vec!["join", name, "--hub", "east", "--id", name];
+        for grant in ["auto-export", "remove-namespaces", "source-leases"] {
+            join.extend(["--grant", grant]);
+        }
+        namesake(kubeconfig, &join).await;
+    }
+    let before = [east.audit().unwrap(), west.audit().unwrap()];
+    let policies = ["--auto-export=export=yes", "--create-namespaces=create-and-remove", "--source-leases"];
+    let running = controller(bed, east, "controller", &policies).await;
+    running.wait_ready().await;
+
+    let objects = exported("web", "")
+        .replace("default", "shop")
+        .replace("name: web, namespace", "name: web, labels: {export: 'yes'}, namespace");
+    let (objects, _) = objects.rsplit_once("---").unwrap();
+    east.kubectl(&["create", "namespace", "shop"]).unwrap();
+    east.apply(objects).await.unwrap();
+    let import = "/apis/multicluster.x-k8s.io/v1beta1/namespaces/shop/serviceimports/web";
+    until("west imports it into a namespace made for that", || async {
+        west.request("GET", import, None)
+            .await
+            .map(|_| ())
+            .map_err(|error| format!("{error}\n{}", running.process.log_tail(20)))
+    })
+    .await;
+    east.kubectl(&["label", "service", "-n", "shop", "web", "export-"]).unwrap();
+    until("the namespace goes with it", || async {
+        let namespace = west.request("GET", "/api/v1/namespaces/shop", None).await;
+        namespace.map_or(Ok(()), |it| Err(format!("{it}\n{}", running.process.log_tail(20))))
+    })
+    .await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/namesake/leases/namesake-source-west";
+    until("east knows that west is heard", || async {
+        east.request("GET", leases, None).await.map(|_| ()).map_err(|error| error.to_string())
+    })
+    .await;
+    namesake(kubeconfig, &["leave", "west", "--hub", "east"]).await;
+    until("east does not ask for west any more", || async {
+        east.request("GET", leases, None).await.map_or(Ok(()), |lease| Err(lease.to_string()))
+    })
+    .await;
+
+    let all: BTreeSet<_> = [(east, &before[0]), (west, &before[1])]
+        .into_iter()
+        .flat_map(|(cluster, before)| asked_by(cluster, before, "namesake-member"))
+        .collect();
+    for what in ["namespaces", "serviceexports", "leases"] {
+        for verb in ["create", "delete"] {
+            assert!(all.contains(&format!("{verb} {what}")), "{verb} {what}: {all:?}");
+        }
+    }
+    let leases = allowed(&rules(east, "namespaces/namesake/roles/namesake-member").await);
+    assert!(leases.is_subset(&all), "{leases:?} {all:?}");
 }

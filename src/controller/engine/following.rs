@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::task::JoinSet;
 
 use super::echo::Echoes;
+use super::twins::Twin;
 use crate::controller::apply::{Outbox, Target};
 use crate::controller::members::{Member, Origin};
 use crate::controller::settings::WriteLimits;
@@ -39,6 +40,10 @@ pub(super) struct Following {
     pub(super) last_error: Option<String>,
     /// Since when it has been cleared, because it was taken out of the set.
     pub(super) leaving: Option<Instant>,
+    /// When it came.
+    pub(super) came: Instant,
+    /// It is the same cluster as another, and not used.
+    pub(super) twin: Option<Twin>,
 }
 
 /// A member that can be spoken to.
@@ -64,6 +69,8 @@ impl Following {
             failing: HashSet::new(),
             last_error: None,
             leaving: None,
+            came: Instant::now(),
+            twin: None,
         }
     }
 

@@ -16,6 +16,7 @@ mod following;
 mod membership;
 mod outgoing;
 mod tally;
+mod twins;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};

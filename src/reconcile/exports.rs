@@ -188,13 +188,13 @@ fn remembered(
 
 /// Our imports of `key`, in clusters whose objects are known.
 fn our_imports<'a>(world: &'a World, key: &'a ServiceKey) -> impl Iterator<Item = &'a Import> {
-    let heard = world.members().values().filter(|member| member.is_heard() && !member.leaving);
+    let heard = world.members().values().filter(|member| member.is_known() && !member.leaving);
     heard.filter_map(|member| member.local(key)?.import.as_ref()).filter(|import| import.meta.is_made_by_us())
 }
 
 /// Whether somewhere a ready endpoint of `cluster` is left.
 fn has_endpoints(world: &World, key: &ServiceKey, cluster: &ClusterId) -> bool {
-    let heard = world.members().values().filter(|member| member.is_heard() && !member.leaving);
+    let heard = world.members().values().filter(|member| member.is_known() && !member.leaving);
     heard.filter_map(|member| member.local(key)).flat_map(|local| local.mirrored.values()).any(|slice| {
         slice.source().as_ref() == Some(cluster) && slice.content.endpoints.iter().any(|endpoint| endpoint.ready)
     })

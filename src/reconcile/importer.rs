@@ -135,7 +135,8 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
     let Context { world, settings, now, key, derived, .. } = context;
     let scope = Scope { world, settings, now, key, derived, cluster: there.cluster, member: there.member };
     let slices = slices(scope, None);
-    let (held, until) = held_up(world, settings, now);
+    let exporters = there.import.map(|import| &import.status.clusters[..]).unwrap_or_default();
+    let (held, until) = held_up(world, settings, now, exporters);
     let again = earlier(slices.again, until);
     let all = !held && slices.wanted.is_empty();
     let reason = "no cluster exports it any more";

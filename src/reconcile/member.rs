@@ -29,8 +29,11 @@ impl Kind {
 /// A member cluster.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// How far its objects are known.
+    /// How far its objects are known, all of them: whether it can be written to.
     pub reach: Reach,
+    /// How far what it exports is known: namespaces, exports, Services and slices. Trouble with its ServiceImports makes it
+    /// no worse a source of endpoints.
+    pub sources: Reach,
     /// It is being taken out of the set: it exports nothing and imports nothing, and what is ours in it goes (R83).
     pub leaving: bool,
     /// What its API server can do.
@@ -46,6 +49,7 @@ impl Member {
     pub(super) fn new(reach: Reach) -> Self {
         Self {
             reach,
+            sources: reach,
             leaving: false,
             features: Features::default(),
             namespaces: BTreeMap::new(),
@@ -101,9 +105,15 @@ impl Member {
         self.slices.contains_key(key)
     }
 
-    /// Whether everything was listed at least once.
+    /// Whether everything that it may export was listed at least once.
     #[must_use]
     pub fn is_heard(&self) -> bool {
+        !matches!(self.sources, Reach::Unheard { .. })
+    }
+
+    /// Whether everything was listed at least once, also what is ours in it.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
         !matches!(self.reach, Reach::Unheard { .. })
     }
 }

@@ -73,7 +73,7 @@ pub fn plan_namespace(world: &World, namespace: &Label, settings: &Settings, now
     if used || settings.create_namespaces != CreateNamespaces::CreateAndRemove {
         return plan;
     }
-    let (held, again) = held_up(world, settings, now);
+    let (held, again) = held_up(world, settings, now, &[]);
     if held {
         return Plan { again, ..plan };
     }

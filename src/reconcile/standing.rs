@@ -49,7 +49,7 @@ impl Standing {
 pub(super) fn standing(world: &World, settings: &Settings, cluster: &ClusterId) -> Standing {
     match world.members().get(cluster) {
         Some(member) if member.leaving => Standing::Gone,
-        Some(member) => match member.reach {
+        Some(member) => match member.sources {
             Reach::Live => Standing::Live,
             Reach::Unreachable { since } => Standing::Unreachable { expires: since + settings.unreachable.ttl },
             Reach::Unheard { since } => Standing::Unheard { expires: Some(since + settings.unreachable.ttl) },
@@ -60,10 +60,13 @@ pub(super) fn standing(world: &World, settings: &Settings, cluster: &ClusterId) 
 }
 
 /// Whether somebody who was not heard may still hold up what is to be deleted, and until when (R82): a member that has
-/// not been heard yet, or one that the list of members is still to name.
-pub(super) fn held_up(world: &World, settings: &Settings, now: Time) -> (bool, Option<Time>) {
-    let mut held = !world.members_listed();
-    let mut again = None;
+/// not been heard yet; one that the list of members is still to name, for as long as a member would; and one of
+/// `exporters`, which an import names, for as long as it may still be found among the members.
+pub(super) fn held_up(world: &World, settings: &Settings, now: Time, exporters: &[ClusterId]) -> (bool, Option<Time>) {
+    let unlisted = (!world.members_listed()).then(|| world.unlisted_since() + settings.unreachable.ttl);
+    let mut again = unlisted.filter(|until| *until > now);
+    let missing = |id: &ClusterId| standing(world, settings, id) == Standing::Unheard { expires: None };
+    let mut held = again.is_some() || exporters.iter().any(missing);
     for id in world.members().keys() {
         let standing = standing(world, settings, id);
         if matches!(standing, Standing::Unheard { .. }) && !standing.is_expired(now) {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub use super::dirty::Dirty;
 pub use super::member::{Kind, Member};
 use super::naming;
+use super::objects::Time;
 use super::observed::{Export, Failure, Features, Import, Local, Namespace, Reach, Refusable, Service};
 use super::settings::LabelRule;
 use crate::api;
@@ -23,6 +24,7 @@ pub struct World {
     /// Of those, by the name of their derived Service.
     pub(super) by_derived: HashMap<ServiceKey, ServiceKey>,
     members_listed: bool,
+    unlisted_since: Time,
     auto_export: Option<LabelRule>,
 }
 
@@ -68,18 +70,40 @@ impl World {
         if changed { Dirty::All } else { Dirty::Nothing }
     }
 
-    /// How far a member is known. A new id is a new member.
+    /// Since when the list of members has not been complete.
+    pub fn set_unlisted_since(&mut self, since: Time) {
+        self.unlisted_since = since;
+    }
+
+    /// Since when that has been so.
+    #[must_use]
+    pub fn unlisted_since(&self) -> Time {
+        self.unlisted_since
+    }
+
+    /// How far a member is known, as a source too. A new id is a new member.
     pub fn set_reach(&mut self, cluster: &ClusterId, reach: Reach) -> Dirty {
         match self.members.get_mut(cluster) {
             Some(member) if member.reach == reach => Dirty::Nothing,
             Some(member) => {
-                member.reach = reach;
+                (member.reach, member.sources) = (reach, reach);
                 Dirty::All
             }
             None => {
                 self.members.insert(cluster.clone(), Member::new(reach));
                 Dirty::All
             }
+        }
+    }
+
+    /// How far what a member exports is known, where that differs from the rest.
+    pub fn set_sources(&mut self, cluster: &ClusterId, sources: Reach) -> Dirty {
+        match self.members.get_mut(cluster) {
+            Some(member) if member.sources != sources => {
+                member.sources = sources;
+                Dirty::All
+            }
+            _ => Dirty::Nothing,
         }
     }
 

@@ -27,15 +27,39 @@ pub async fn calm() -> &'static Calm {
     .await
 }
 
+static FIVE: OnceCell<Mutex<Clusterset>> = OnceCell::const_new();
+static THREE: OnceCell<Mutex<Clusterset>> = OnceCell::const_new();
+
+async fn started(bed: &'static OnceCell<Mutex<Clusterset>>, names: &[&'static str]) -> &'static Mutex<Clusterset> {
+    bed.get_or_init(async || {
+        let wanted = names.iter().map(|name| (*name, ClusterOptions::default()));
+        Mutex::new(Clusterset::start(wanted.collect()).await)
+    })
+    .await
+}
+
 /// Five clusters for one test at a time, which brings its own controller and heals what it has broken.
 pub async fn rough() -> MutexGuard<'static, Clusterset> {
-    static ROUGH: OnceCell<Mutex<Clusterset>> = OnceCell::const_new();
-    let rough = ROUGH.get_or_init(async || {
-        let names = ["c1", "c2", "c3", "c4", "c5"];
-        Mutex::new(Clusterset::start(names.map(|name| (name, ClusterOptions::default())).to_vec()).await)
-    });
-    let set = rough.await.lock().await;
-    // A test that failed may have left something hung.
+    let set = started(&FIVE, &["c1", "c2", "c3", "c4", "c5"]).await.lock().await;
+    healed(set).await
+}
+
+/// The same for a test that needs only the first three: whichever bed is free.
+pub async fn rough_three() -> MutexGuard<'static, Clusterset> {
+    let three = started(&THREE, &["c1", "c2", "c3"]).await;
+    let set = match FIVE.get() {
+        Some(five) => tokio::select! {
+            biased;
+            set = three.lock() => set,
+            set = five.lock() => set,
+        },
+        None => three.lock().await,
+    };
+    healed(set).await
+}
+
+/// A test that failed may have left something hung.
+async fn healed(set: MutexGuard<'static, Clusterset>) -> MutexGuard<'static, Clusterset> {
     for cluster in &set.clusters {
         cluster.cont().unwrap();
         cluster.wait_ready().await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::beds::{calm, rough};
+use crate::beds::{calm, rough_three};
 use crate::clusterset::faults::Faults;
 use crate::clusterset::objects::exported;
 use crate::clusterset::place::text;
@@ -52,7 +52,7 @@ async fn mcs_r81_r93_one_field_manager_by_server_side_apply_and_no_finalizers() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r94_what_has_become_anothers_at_the_last_moment_is_not_deleted() {
-    let set = rough().await;
+    let set = rough_three().await;
     let token = set.clusters[1].service_account_token(ACCOUNT.0, ACCOUNT.1, Duration::from_secs(3600)).await.unwrap();
     let faults = Faults::start(&set.bed, &set.clusters[1], &token).await;
     let kubeconfigs = [set.kubeconfigs[0].clone(), faults.kubeconfig(&set.bed, set.clusters[1].name())];
@@ -91,7 +91,7 @@ async fn mcs_r94_what_has_become_anothers_at_the_last_moment_is_not_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r81_del_01_a_namespace_goes_without_the_controller_and_what_is_left_elsewhere_with_its_return() {
-    let set = rough().await;
+    let set = rough_three().await;
     let mut controller = Controller::start(&set.bed, set.as_members_by(&set.kubeconfigs[..3])).await;
     let story = Story::new(&set, "stuck").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };

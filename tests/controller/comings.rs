@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testbed::Cluster;
 
-use crate::beds::rough;
+use crate::beds::{rough, rough_three};
 use crate::clusterset::objects::exported;
 use crate::clusterset::{ACCOUNT, Clusterset, Controller, Folder, PATIENCE, Place, Story, until};
 
@@ -80,7 +80,7 @@ async fn mcs_w52_r7_r18_five_exporters_come_and_go_and_nobody_is_interrupted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r3_w21_r83_clu_05_clu_08_a_member_joins_late_and_another_leaves_and_is_cleared() {
-    let set = rough().await;
+    let set = rough_three().await;
     let folder = Folder::new(&set, &[0, 1]);
     let controller = Controller::start(&set.bed, folder.args()).await;
     let story = Story::new(&set, "late").await;
@@ -141,7 +141,7 @@ fn with_token(set: &Clusterset, like: &Path, token: &str) -> PathBuf {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_clu_07_credentials_are_rotated_and_nothing_is_lost() {
-    let set = rough().await;
+    let set = rough_three().await;
     let folder = Folder::new(&set, &[0, 1]);
     let old = secret_token(&set.clusters[0], "old").await;
     folder.put("c1", &with_token(&set, &set.kubeconfigs[0], &old));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::beds::rough;
+use crate::beds::{rough, rough_three};
 use crate::clusterset::faults::Faults;
 use crate::clusterset::objects::{endpoints, exported};
 use crate::clusterset::running::stays;
@@ -118,7 +118,7 @@ async fn mcs_r75_r95_w27_a_failing_member_is_retried_without_haste_and_delays_no
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r75_a_member_that_keeps_failing_is_named_to_the_exporter_and_forgotten_when_it_works() {
-    let set = rough().await;
+    let set = rough_three().await;
     let token = set.clusters[2].service_account_token(ACCOUNT.0, ACCOUNT.1, Duration::from_secs(3600)).await.unwrap();
     let faults = Faults::start(&set.bed, &set.clusters[2], &token).await;
     let mut kubeconfigs = set.kubeconfigs[..3].to_vec();
@@ -176,7 +176,7 @@ async fn mcs_r82_r95_a_member_that_answers_nonsense_delays_nobody_and_loses_noth
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r75_r97_a_member_without_its_rights_is_named_and_delays_nobody() {
-    let set = rough().await;
+    let set = rough_three().await;
     let mut args = set.as_members_by(&set.kubeconfigs[..3]);
     args.push("--failure-grace=1s".into());
     let _controller = Controller::start(&set.bed, args).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::beds::rough;
+use crate::beds::rough_three;
 use crate::clusterset::objects::{endpoints, export, exported, service, slice, web};
 use crate::clusterset::place::text;
 use crate::clusterset::{Controller, Story, until};
@@ -160,7 +160,7 @@ async fn at_rest(story: &Story) -> BTreeMap<String, Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r81_r85_w16_killed_fifty_times_it_ends_as_if_undisturbed() {
-    let set = rough().await;
+    let set = rough_three().await;
     let story = Story::named(&set, "script");
     for place in &story.places[..3] {
         place.create_namespace().await;

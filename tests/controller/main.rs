@@ -1,8 +1,8 @@
 //! The running controller on real API servers with RBAC on: what users see when they export, change and take back, and
 //! what they don't see when clusters fail.
 //!
-//! Tests that harm nobody share three clusters and one controller ([`calm`]), each in namespaces of its own. Those that
-//! kill, cut off or take away have five clusters ([`rough`]) for themselves, one test at a time.
+//! Tests that harm nobody share three clusters and one controller (`calm`), each in namespaces of its own. Those that
+//! kill, cut off or take away have clusters for themselves, one test at a time: five (`rough`) or three (`rough_three`).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
 

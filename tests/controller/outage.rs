@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use testbed::Proxy;
 
-use crate::beds::rough;
+use crate::beds::rough_three;
 use crate::clusterset::objects::exported;
 use crate::clusterset::running::stays;
 use crate::clusterset::{Clusterset, Controller, PATIENCE, Story, until};
@@ -26,7 +26,7 @@ fn networks(set: &Clusterset) -> (Vec<Proxy>, Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r84_clu_01_endpoints_of_a_lost_member_go_after_a_time_but_not_the_last_and_are_back_at_once() {
-    let set = rough().await;
+    let set = rough_three().await;
     let (networks, args) = networks(&set);
     let _controller = Controller::start(&set.bed, args).await;
     let story = Story::new(&set, "lost").await;
@@ -91,7 +91,7 @@ async fn mcs_r84_clu_01_endpoints_of_a_lost_member_go_after_a_time_but_not_the_l
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r84_clu_06_a_short_outage_writes_nothing_to_anybody() {
-    let set = rough().await;
+    let set = rough_three().await;
     let (networks, args) = networks(&set);
     let _controller = Controller::start(&set.bed, args).await;
     let story = Story::new(&set, "blink").await;
@@ -117,7 +117,7 @@ async fn mcs_r84_clu_06_a_short_outage_writes_nothing_to_anybody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r82_clu_03_nothing_is_deleted_too_early_and_a_dead_member_holds_up_nobody() {
-    let set = rough().await;
+    let set = rough_three().await;
     let (networks, args) = networks(&set);
     let controller = Controller::start(&set.bed, args.clone()).await;
     let story = Story::new(&set, "dead").await;

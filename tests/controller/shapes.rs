@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::beds::rough;
+use crate::beds::rough_three;
 use crate::clusterset::objects::exported;
 use crate::clusterset::{ACCOUNT, Clusterset, Controller, Story};
 use crate::writes::{nothing_is_written, settled};
@@ -16,7 +16,7 @@ fn with(set: &Clusterset, args: &[&str]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r19_one_controller_per_cluster_comes_to_the_same() {
-    let set = rough().await;
+    let set = rough_three().await;
     let story = Story::new(&set, "each").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     c1.apply(&exported("web", &["10.1.0.1"])).await;
@@ -51,7 +51,7 @@ async fn mcs_r19_one_controller_per_cluster_comes_to_the_same() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r19_r95_several_controllers_share_the_services() {
-    let set = rough().await;
+    let set = rough_three().await;
     let story = Story::new(&set, "parts").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     let names: Vec<_> = (0..12).map(|i| format!("web-{i}")).collect();
@@ -78,7 +78,7 @@ async fn mcs_r19_r95_several_controllers_share_the_services() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r93_two_controllers_by_mistake_do_not_fight() {
-    let set = rough().await;
+    let set = rough_three().await;
     let _one = Controller::start(&set.bed, with(&set, &[])).await;
     let _two = Controller::start(&set.bed, with(&set, &[])).await;
     let story = Story::new(&set, "twice").await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::beds::{cleared, rough};
+use crate::beds::{cleared, rough_three};
 use crate::clusterset::objects::{endpoints, export, service, web};
 use crate::clusterset::{Clusterset, Controller, PATIENCE, Place, Story, until};
 use crate::writes::{nothing_is_written, settled};
@@ -166,14 +166,14 @@ async fn soak(set: &Clusterset, members: &[PathBuf], seed: u64, trouble: impl As
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r19_r73_r85_after_any_changes_a_new_controller_finds_nothing_to_do() {
-    let set = rough().await;
+    let set = rough_three().await;
     let seed = fastrand::u64(..);
     soak(&set, &set.kubeconfigs[..3], seed, async |_, _| {}).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r73_r82_r84_r95_after_any_changes_and_outages_too() {
-    let set = rough().await;
+    let set = rough_three().await;
     let seed = fastrand::u64(..);
     let networks: Vec<_> = set.clusters[..3].iter().map(|cluster| cluster.proxy().unwrap()).collect();
     let through =
@@ -203,7 +203,7 @@ async fn mcs_r73_r82_r84_r95_after_any_changes_and_outages_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r82_r84_a_restarted_api_server_that_has_forgotten_its_history_is_read_anew() {
-    let set = rough().await;
+    let set = rough_three().await;
     let _controller = Controller::start(&set.bed, set.as_members_by(&set.kubeconfigs[..3])).await;
     let story = Story::new(&set, "anew").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };

@@ -16,7 +16,8 @@ async fn until_event(place: &Place, kind: &str, name: &str, wanted: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r77_w28_events_tell_each_turn_once() {
-    let story = Story::new(&calm().await.set, "events").await;
+    let calm = calm().await;
+    let story = Story::new(&calm.set, "events").await;
     let [a, b, _] = &story.places[..] else { panic!() };
     a.apply(&export("web")).await;
     until_event(a, "ServiceExport", "web", "Warning NoService: ").await;
@@ -28,6 +29,13 @@ async fn mcs_r77_w28_events_tell_each_turn_once() {
     for place in [a, b] {
         until_event(place, "ServiceExport", "web", "Warning SessionAffinityConflict").await;
     }
+    // Who looks at metrics sees it too.
+    let conflicts = ["reason=\"SessionAffinityConflict\""];
+    until("the conflict is counted", PATIENCE, async || {
+        let found = calm.controller.metric("namesake_controller_conflicts", &conflicts).await;
+        if found >= 1.0 { Ok(()) } else { Err(format!("{found}")) }
+    })
+    .await;
     b.patch("services", "web", json!({"spec": {"sessionAffinity": "None", "sessionAffinityConfig": null}})).await;
     for place in [a, b] {
         until_event(place, "ServiceExport", "web", "Normal NoConflicts: ").await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testbed::{Audit, AuditEntry, Cluster};
 
-use crate::beds::{calm, cleared, rough};
+use crate::beds::{calm, cleared, rough_three};
 use crate::clusterset::objects::{exported, web};
 use crate::clusterset::running::stays;
 use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Story, until};
@@ -67,7 +67,7 @@ async fn mcs_r73_w25_nothing_is_written_while_nothing_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r85_without_the_controller_all_stays_and_its_return_writes_nothing() {
-    let set = rough().await;
+    let set = rough_three().await;
     cleared(&set).await;
     let story = Story::new(&set, "hubless").await;
     let mut controller = Controller::start(&set.bed, set.as_members()).await;

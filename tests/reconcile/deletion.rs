@@ -3,6 +3,7 @@
 use crate::set::*;
 use namesake::api;
 use namesake::model::SliceKey;
+use namesake::reconcile::observed::Reach;
 use namesake::reconcile::plan::Action;
 use namesake::reconcile::{Settings, naming};
 use std::time::Duration;
@@ -332,4 +333,37 @@ fn mcs_shapes_several_hubs_share_the_services() {
         let own = set.settings.shard.owns(&key(&name));
         assert_eq!(set.import("a", &name).is_some(), own, "{name}");
     }
+}
+
+#[test]
+fn mcs_r82_a_candidate_whose_id_nobody_says_holds_up_others_no_longer_than_a_member_would() {
+    let mut set = two();
+    set.sim.world.set_members_listed(false);
+    set.sim.world.set_unlisted_since(set.now);
+    set.unexport("a", "shop/web");
+    set.unexport("b", "shop/web");
+    set.run();
+    assert!(set.import("c", "shop/web").is_some(), "the one that is not known yet may export it");
+    assert_eq!(set.plan("shop/web").plan.again, Some(set.now + set.settings.unreachable.ttl));
+    set.wait(300);
+    set.run();
+    assert!(clean(&set, "a") && clean(&set, "b") && clean(&set, "c"), "but not for ever");
+}
+
+#[test]
+fn mcs_r84_a_member_whose_imports_are_not_known_stays_a_source() {
+    let mut set = two();
+    let since = set.now;
+    set.sim.world.set_reach(&id("a"), Reach::Unreachable { since });
+    set.sim.world.set_sources(&id("a"), Reach::Live);
+    set.wait(1000);
+    set.run();
+    assert_eq!(set.addresses("c", "shop/web"), ["10.1.0.1", "10.2.0.1"], "its endpoints do not expire");
+    assert!(
+        set.plan("shop/web").plan.changes.iter().all(|change| change.cluster != id("a")),
+        "nothing is written there"
+    );
+    set.sim.world.set_sources(&id("a"), Reach::Unreachable { since });
+    set.run();
+    assert_eq!(set.addresses("c", "shop/web"), ["10.2.0.1"]);
 }

@@ -72,7 +72,7 @@ fn missed(before: &World, set: &Set) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(config(400))]
+    #![proptest_config(config(250))]
 
     #[test]
     fn mcs_r19_what_a_change_does_not_name_it_does_not_concern(list in prop::collection::vec(edit_with_outages(), 1..25)) {

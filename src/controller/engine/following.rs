@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::task::JoinSet;
 
 use super::echo::Echoes;
+use super::twins::Twin;
 use crate::controller::apply::{Outbox, Target};
 use crate::controller::members::{Member, Origin};
 use crate::controller::settings::WriteLimits;
@@ -26,7 +27,8 @@ pub(super) struct Following {
     pub(super) live: Option<Live>,
     /// Why its registration can't be used.
     pub(super) unusable: Option<String>,
-    pub(super) clock: ReachClock,
+    /// How far it is known: in all, and what it exports.
+    pub(super) clocks: [ReachClock; 2],
     pub(super) outbox: Outbox,
     pub(super) echoes: Echoes,
     /// Jobs under way. Dropped, they end.
@@ -38,6 +40,10 @@ pub(super) struct Following {
     pub(super) last_error: Option<String>,
     /// Since when it has been cleared, because it was taken out of the set.
     pub(super) leaving: Option<Instant>,
+    /// When it came.
+    pub(super) came: Instant,
+    /// It is the same cluster as another, and not used.
+    pub(super) twin: Option<Twin>,
 }
 
 /// A member that can be spoken to.
@@ -55,7 +61,7 @@ impl Following {
             origin,
             live: None,
             unusable: None,
-            clock: ReachClock::new(now),
+            clocks: clocks(ReachClock::new(now)),
             outbox: Outbox::new(limits, Instant::now()),
             echoes: Echoes::default(),
             tasks: JoinSet::new(),
@@ -63,6 +69,8 @@ impl Following {
             failing: HashSet::new(),
             last_error: None,
             leaving: None,
+            came: Instant::now(),
+            twin: None,
         }
     }
 
@@ -79,12 +87,13 @@ impl Following {
         self.serial += 1;
         self.outbox = Outbox::new(limits, Instant::now());
         self.echoes = Echoes::default();
-        self.clock = match before {
+        let clock = match before {
             Some(Reach::Live) => ReachClock::heard(now),
             Some(Reach::Unreachable { since }) => ReachClock::away(since),
             Some(Reach::Unheard { since }) => ReachClock::new(since),
             None => ReachClock::new(now),
         };
+        self.clocks = clocks(clock);
         self.live = member.map(|(member, write)| {
             let start = if write { MemberWatch::start } else { MemberWatch::start_reading };
             let watch = start(&member.connection);
@@ -92,11 +101,15 @@ impl Following {
         });
     }
 
-    /// How far it is known now; `None` where its registration can't be used.
-    pub(super) fn reach(&mut self, now: Time) -> Option<Reach> {
+    /// How far it is known now, in all and what it exports; `None` where its registration can't be used.
+    pub(super) fn reach(&mut self, now: Time) -> Option<[Reach; 2]> {
         let live = self.live.as_ref()?;
-        Some(self.clock.read(live.watch.health(), now))
+        Some(self.clocks.each_mut().map(|clock| clock.read(live.watch.health(), now)))
     }
+}
+
+fn clocks(clock: ReachClock) -> [ReachClock; 2] {
+    [clock.clone(), clock.of_sources()]
 }
 
 /// The updates of all members, a few of each: ready as soon as there is one.

@@ -42,7 +42,7 @@ impl Engine {
                     .entry(id.clone())
                     .or_insert_with(|| Following::new(member.origin.clone(), limits, now));
                 following.origin = member.origin.clone();
-                (following.unusable, following.leaving) = (None, None);
+                (following.unusable, following.leaving, following.twin) = (None, None, None);
                 let write = self.settings.write_only_to.as_ref().is_none_or(|only| *only == id);
                 following.restart(Some((member, write)), before, limits, now);
                 let reach = before.unwrap_or(Reach::Unheard { since: now });
@@ -60,6 +60,7 @@ impl Engine {
                     self.members.entry(id.clone()).or_insert_with(|| Following::new(origin.clone(), limits, now));
                 following.origin = origin;
                 (following.unusable, following.leaving) = (Some(refusal.to_string()), None);
+                following.twin = None;
                 if following.live.is_some() {
                     following.restart(None, before, limits, now);
                 }
@@ -81,6 +82,9 @@ impl Engine {
             }
             MemberChange::Complete(complete) => {
                 self.status.lock().complete = complete;
+                if !complete {
+                    self.world.set_unlisted_since(now());
+                }
                 let dirty = self.world.set_members_listed(complete);
                 self.mark(dirty);
             }
@@ -89,7 +93,11 @@ impl Engine {
 
     /// A member was taken out of the set: what is ours in it goes first, if it can be reached (R83).
     fn left(&mut self, id: &ClusterId) {
-        if let Some(following) = self.members.get_mut(id) {
+        if self.members.get(id).is_some_and(|it| it.twin.is_some()) {
+            // What is ours in it is the other's.
+            info!(cluster = %id, "is no member any more");
+            self.remove(id);
+        } else if let Some(following) = self.members.get_mut(id) {
             following.leaving = Some(Instant::now());
         }
     }
@@ -120,6 +128,7 @@ impl Engine {
     fn remove(&mut self, id: &ClusterId) {
         self.members.remove(id);
         self.status.lock().ids.retain(|_, of| of != id);
+        self.unpark(id);
         let dirty = self.world.remove_member(id);
         self.mark(dirty);
     }
@@ -128,8 +137,13 @@ impl Engine {
     pub(super) fn look_at_members(&mut self, now: Time) {
         let mut changed = Vec::new();
         for (id, following) in &mut self.members {
-            let Some(reach) = following.reach(now) else { continue };
-            let before = self.world.members().get(id).map(|member| member.reach);
+            let Some([reach, sources]) = following.reach(now) else { continue };
+            let member = self.world.members().get(id);
+            let before = member.map(|member| member.reach);
+            if before == Some(reach) && member.is_some_and(|member| member.sources == sources) {
+                continue;
+            }
+            changed.push((id.clone(), reach, sources));
             if before == Some(reach) {
                 continue;
             }
@@ -142,12 +156,12 @@ impl Engine {
                 Reach::Unreachable { .. } => warn!(cluster = %id, "can't be reached"),
                 Reach::Unheard { .. } => {}
             }
-            changed.push((id.clone(), reach));
         }
-        for (id, reach) in changed {
-            let dirty = self.world.set_reach(&id, reach);
-            self.mark(dirty);
+        for (id, reach, sources) in changed {
+            let dirty = [self.world.set_reach(&id, reach), self.world.set_sources(&id, sources)];
+            dirty.into_iter().for_each(|dirty| self.mark(dirty));
         }
+        self.look_at_twins();
         self.look_at_leavers();
         self.look_at_namespaces();
     }

@@ -16,9 +16,10 @@ mod following;
 mod membership;
 mod outgoing;
 mod tally;
+mod twins;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
@@ -97,7 +98,11 @@ impl Engine {
         Self {
             settings: settings.policy.clone(),
             writes: settings.writes,
-            world: World::new(settings.policy.auto_export.clone()),
+            world: {
+                let mut world = World::new(settings.policy.auto_export.clone());
+                world.set_unlisted_since(now());
+                world
+            },
             members: BTreeMap::new(),
             dirty: Queue::default(),
             tally: Tally::default(),
@@ -253,10 +258,15 @@ impl Engine {
     }
 }
 
-/// The clock that plans are made by.
+/// The clock that plans are made by: the time of day at the start, and what has passed since. A clock that is set while
+/// we run makes no member older than it is.
 fn now() -> Time {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Time(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+    static START: OnceLock<(Duration, Instant)> = OnceLock::new();
+    let (at, since) = START.get_or_init(|| {
+        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        (at, Instant::now())
+    });
+    Time(i64::try_from((*at + since.elapsed()).as_secs()).unwrap_or(i64::MAX))
 }
 
 async fn sleep_until(wake: Option<Instant>) {

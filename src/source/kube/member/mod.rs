@@ -177,7 +177,7 @@ fn collection(kind: Kind) -> Collection {
     match kind {
         Kind::Namespaces => built_in("", "namespaces", 500),
         Kind::Services => built_in("", "services", 250),
-        Kind::Slices => built_in(api::DISCOVERY_GROUP, api::ENDPOINT_SLICES, 100),
+        Kind::Slices => built_in(api::DISCOVERY_GROUP, api::ENDPOINT_SLICES, 250),
         Kind::Exports => mcs(api::SERVICE_EXPORTS, api::SERVICE_EXPORT_CRD),
         Kind::Imports => mcs(api::SERVICE_IMPORTS, api::SERVICE_IMPORT_CRD),
     }

@@ -17,6 +17,8 @@ const SILENT: Duration = Duration::from_secs(65);
 /// Remembers since when a member has been what it is.
 #[derive(Debug, Clone)]
 pub struct ReachClock {
+    /// What has to be known.
+    kinds: &'static [Kind],
     /// Since when it has been waited for.
     began: Time,
     /// Since when something has been broken.
@@ -28,7 +30,13 @@ impl ReachClock {
     /// Nothing has been heard yet.
     #[must_use]
     pub fn new(now: Time) -> Self {
-        Self { began: now, broken: None, heard: false }
+        Self { kinds: &Kind::ALL, began: now, broken: None, heard: false }
+    }
+
+    /// The same, of what a member exports alone.
+    #[must_use]
+    pub fn of_sources(self) -> Self {
+        Self { kinds: &[Kind::Namespaces, Kind::Exports, Kind::Services, Kind::Slices], ..self }
     }
 
     /// A member that has been heard before, by watches that have ended.
@@ -45,12 +53,13 @@ impl ReachClock {
 
     /// How far the member is known now.
     pub fn read(&mut self, health: &Health<Kind>, now: Time) -> Reach {
-        self.heard |= health.synced();
+        let synced = self.kinds.iter().all(|kind| health.status(*kind).synced);
+        self.heard |= synced;
         if !self.heard {
             return Reach::Unheard { since: self.began };
         }
-        let live = health.synced()
-            && Kind::ALL.iter().all(|kind| {
+        let live = synced
+            && self.kinds.iter().all(|kind| {
                 let status = health.status(*kind);
                 status.phase == WatchPhase::Live && status.quiet_for.is_some_and(|quiet| quiet < SILENT)
             });
@@ -117,6 +126,19 @@ mod tests {
         assert_eq!(clock.read(&health, Time(1)), Reach::Live);
         assert_eq!(clock.read(&health, Time(11)), Reach::Unreachable { since: Time(1) });
         assert_eq!(clock.read(&live(), Time(12)), Reach::Live);
+    }
+
+    #[test]
+    fn mcs_r84_trouble_with_imports_makes_a_member_no_worse_a_source() {
+        let health = live();
+        let mut clocks = (ReachClock::new(Time(0)), ReachClock::new(Time(0)).of_sources());
+        health.down(Kind::Imports, trouble());
+        let mut read = |now| (clocks.0.read(&health, Time(now)), clocks.1.read(&health, Time(now)));
+        assert_eq!(read(1), (Reach::Live, Reach::Live));
+        assert_eq!(read(20), (Reach::Unreachable { since: Time(1) }, Reach::Live));
+        health.down(Kind::Slices, trouble());
+        assert_eq!(read(21).1, Reach::Live);
+        assert_eq!(read(40).1, Reach::Unreachable { since: Time(21) });
     }
 
     #[test]

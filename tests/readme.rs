@@ -107,6 +107,12 @@ fn what_the_readme_names_is_there() {
             named.insert(target.to_owned());
         }
     }
+    let anchor = |heading: &str| heading.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-");
+    let headings: BTreeSet<_> = readme.lines().filter(|line| line.starts_with("##")).map(anchor).collect();
+    for (at, _) in readme.match_indices("](#") {
+        let target = readme[at + 3..].split(')').next().unwrap();
+        assert!(headings.contains(target), "#{target} is no heading");
+    }
     for line in readme.lines() {
         named.extend(line.split([' ', '`', '(', ')']).filter(|word| word.starts_with("deploy/")).map(str::to_owned));
     }

@@ -8,6 +8,7 @@ mod product;
 
 mod admission;
 mod first;
+mod inventories;
 mod manifests;
 mod rig;
 mod roles;

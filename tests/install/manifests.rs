@@ -64,43 +64,6 @@ fn sec_03_the_role_of_the_hub_is_exactly_the_calls_that_are_made() {
     assert_eq!(object(&objects, "Role")["rules"], expected, "roles.rs has the proof that these are needed and suffice");
 }
 
-/// Every component goes into an overlay with the base, each adds its argument, and its role is bound to our account.
-#[test]
-fn each_inventory_is_a_component() {
-    let kustomize = root().join("deploy/kustomize").canonicalize().unwrap();
-    let mut names: Vec<_> = std::fs::read_dir(kustomize.join("controller/inventories"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["cluster-api", "cluster-profile", "istio", "sveltos"]);
-    for base in ["controller", "controller-per-cluster"] {
-        // Kustomize takes only relative paths; the overlay goes where it can reach the base.
-        let overlay = tempfile::Builder::new().tempdir_in(root().join("target")).unwrap();
-        let to = |what: &str| format!("../../deploy/kustomize/{what}");
-        let components: Vec<_> = names.iter().map(|name| to(&format!("controller/inventories/{name}"))).collect();
-        let kustomization = json!({"resources": [to(base)], "components": components});
-        std::fs::write(overlay.path().join("kustomization.yaml"), kustomization.to_string()).unwrap();
-        let objects = yaml(&kustomized(overlay.path()));
-        let args = object(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"].clone();
-        for inventory in ["labelled", "cluster-api", "cluster-profile", "istio:istio-system", "sveltos"] {
-            assert!(list(&args).contains(&json!(format!("--inventory={inventory}"))), "{inventory} {args}");
-        }
-        for name in &names {
-            let role = format!("namesake-controller-{name}");
-            let is = |object: &&Value, kind: &str| {
-                object["metadata"]["name"] == *role && text(&object["kind"]).ends_with(kind)
-            };
-            let rules = &objects.iter().find(|object| is(object, "Role")).unwrap()["rules"];
-            assert!(list(rules).iter().all(|rule| rule["verbs"] == json!(["list", "watch"])), "{rules}");
-            let binding = objects.iter().find(|object| is(object, "Binding")).unwrap();
-            assert_eq!(binding["roleRef"]["name"], *role);
-            let account = json!([{"kind": "ServiceAccount", "name": "namesake-controller", "namespace": "namesake"}]);
-            assert_eq!(binding["subjects"], account);
-        }
-    }
-}
-
 #[test]
 fn one_controller_per_cluster_is_told_which_by_a_config_map() {
     let objects = yaml(&kustomized(&root().join("deploy/kustomize/controller-per-cluster")));

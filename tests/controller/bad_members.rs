@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::beds::rough;
+use crate::beds::{rough, rough_three};
 use crate::clusterset::objects::exported;
 use crate::clusterset::{Clusterset, Controller, Folder, PATIENCE, Story, until};
 
@@ -69,7 +69,7 @@ async fn mcs_r95_clu_04_bad_members_are_named_and_nobody_waits_for_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_clu_07_a_wrong_address_is_corrected_in_place_and_works_within_seconds() {
-    let set = rough().await;
+    let set = rough_three().await;
     let folder = Folder::new(&set, &[0, 2]);
     let closed = format!("https://127.0.0.1:{}", set.bed.port().unwrap());
     folder.put("c2", &changed(&set, 1, |config| *server(config) = json!(closed)));

@@ -5,6 +5,7 @@
 //! suite's "stays so" is 5 s, and so it is here.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+#![allow(clippy::print_stderr, reason = "what was measured, and the controller's log where a test fails")]
 
 #[path = "../clusterset/mod.rs"]
 mod clusterset;

@@ -5,6 +5,7 @@
 //! kill, cut off or take away have clusters for themselves, one test at a time: five (`rough`) or three (`rough_three`).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
+#![allow(clippy::print_stderr, reason = "what was measured, and the controller's log where a test fails")]
 
 #[path = "../clusterset/mod.rs"]
 mod clusterset;
@@ -22,6 +23,7 @@ mod kill;
 mod loyalty;
 mod namespaces;
 mod outage;
+mod partial;
 mod replicas;
 mod retype;
 mod shapes;

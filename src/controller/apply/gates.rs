@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::{Target, Trouble};
+use super::{Fingerprint, Target, Trouble};
 
 /// Pauses: the first, and the longest; each is twice the one before.
 pub(super) type Pauses = (Duration, Duration);
@@ -30,8 +30,8 @@ const DUEL: (u32, Duration) = (5, Duration::from_secs(60));
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     gates: HashMap<Target, Gate>,
-    /// What was written last: its fingerprint, when that was first so, and how often since.
-    last: HashMap<Target, (u64, Instant, u32)>,
+    /// What was written last, statuses and the rest apart: its fingerprint, when that was first so, and how often since.
+    last: HashMap<(Target, bool), (u64, Instant, u32)>,
 }
 
 /// Why and how long one service waits.
@@ -75,16 +75,17 @@ impl Gates {
     }
 
     /// A job was written. Where that is the same job as so often in the last minute, the next one waits; how often.
-    pub(super) fn wrote(&mut self, target: &Target, fingerprint: u64, now: Instant) -> Option<u32> {
+    pub(super) fn wrote(&mut self, target: &Target, fingerprint: Fingerprint, now: Instant) -> Option<u32> {
         self.gates.remove(target);
         if self.last.len() > 1000 {
             self.last.retain(|_, (_, at, _)| now.saturating_duration_since(*at) < DUEL.1);
         }
-        let last = self.last.entry(target.clone()).or_insert((fingerprint, now, 0));
+        let Fingerprint { status, hash } = fingerprint;
+        let last = self.last.entry((target.clone(), status)).or_insert((hash, now, 0));
         // Who changes it back slowly, because we are slow by now, is still at it.
         let window = DUEL.1 * (1 + last.2.saturating_sub(DUEL.0));
-        if last.0 != fingerprint || now.saturating_duration_since(last.1) > window {
-            *last = (fingerprint, now, 0);
+        if last.0 != hash || now.saturating_duration_since(last.1) > window {
+            *last = (hash, now, 0);
         }
         last.2 = last.2.saturating_add(1);
         let times = last.2.checked_sub(DUEL.0 + 1)?;

@@ -22,6 +22,7 @@ mod trouble;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::model::{Label, ServiceKey};
+use crate::reconcile::objects::{Condition, Time};
 use crate::reconcile::observed::Refusable;
 use crate::reconcile::plan::{Action, Change, Event};
 use crate::source::member::Observed;
@@ -68,8 +69,9 @@ impl Job {
         self.changes.iter().all(status)
     }
 
-    /// The same for two jobs that write the same, whatever versions they found.
-    fn fingerprint(&self) -> u64 {
+    /// The same for two jobs that write the same, whatever versions they found. Statuses alone are apart: they follow
+    /// every other write, and would hide that it is the same again and again.
+    fn fingerprint(&self) -> Fingerprint {
         let mut hasher = DefaultHasher::new();
         for change in &self.changes {
             let mut action = change.action.clone();
@@ -82,14 +84,28 @@ impl Job {
                 | Action::DeleteImport(_, id)
                 | Action::DeleteService(_, id)
                 | Action::DeleteSlice(_, _, id) => *id = Default::default(),
-                Action::CreateNamespace(_)
-                | Action::CreateExport(_)
-                | Action::ApplyImportStatus(..)
-                | Action::ApplyExportStatus(..) => {}
+                Action::ApplyImportStatus(_, status) => timeless(&mut status.conditions),
+                Action::ApplyExportStatus(_, conditions) => timeless(conditions),
+                Action::CreateNamespace(_) | Action::CreateExport(_) => {}
             }
             format!("{action:?}").hash(&mut hasher);
         }
-        hasher.finish()
+        Fingerprint { status: self.is_status(), hash: hasher.finish() }
+    }
+}
+
+/// What a job writes, in short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Fingerprint {
+    /// Whether it is statuses and nothing else.
+    status: bool,
+    hash: u64,
+}
+
+/// Conditions without what is another one with every write.
+fn timeless(conditions: &mut [Condition]) {
+    for condition in conditions {
+        (condition.generation, condition.since) = (0, Time(0));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::gates::{AWAY, Gate, Gates, backoff};
-use super::{Job, Target, Trouble, is_new};
+use super::{Fingerprint, Job, Target, Trouble, is_new};
 use crate::controller::settings::WriteLimits;
 use crate::model::Label;
 
@@ -30,7 +30,7 @@ pub(in crate::controller) struct Outbox {
     gated: BTreeSet<(Instant, Target)>,
     gates: Gates,
     /// What is under way, with the fingerprint of the job.
-    running: HashMap<Target, u64>,
+    running: HashMap<Target, Fingerprint>,
     /// Counts what came, and what went out.
     turns: (u64, u64),
     /// Nothing goes out until then.
@@ -163,7 +163,7 @@ impl Outbox {
         let lanes = if first == 0 { [jobs, statuses] } else { [statuses, jobs] };
         let (_, target) = lanes.into_iter().find_map(BTreeMap::pop_first)?;
         let job = self.waiting.remove(&target)?.job;
-        self.running.insert(target.clone(), 0);
+        self.running.insert(target.clone(), Fingerprint::default());
         Some((target, job))
     }
 

@@ -232,3 +232,51 @@ fn mcs_r95_an_error_about_one_object_pauses_that_one_and_errors_about_many_pause
     put(&mut outbox, "good");
     assert_eq!(out(&mut outbox, now), [""; 0], "the API server is broken");
 }
+
+#[test]
+fn mcs_r57_r95_what_somebody_changes_back_each_time_waits_ever_longer_though_statuses_lie_between() {
+    let (mut outbox, now) = outbox(8, 1000);
+    let status = |generation| {
+        let condition = crate::reconcile::objects::Condition {
+            kind: "Ready".into(),
+            status: crate::reconcile::objects::Status::True,
+            reason: "Ready".into(),
+            message: "".into(),
+            generation,
+            since: crate::reconcile::objects::Time(generation),
+        };
+        let key = ServiceKey::new("shop", "web").unwrap();
+        let mut job = job("web", "");
+        job.changes[0].action = Action::ApplyExportStatus(key, vec![condition]);
+        job
+    };
+    let mut told = Vec::new();
+    for round in 0..8 {
+        for job in [job("web", ""), status(round)] {
+            outbox.put(target("web"), Some(job));
+            if let Some((_, Some(job))) = outbox.next(now) {
+                outbox.started(&job);
+                told.extend(outbox.done(&target("web"), None, true, now));
+            }
+        }
+    }
+    assert_eq!(told, [6], "from then on it waits");
+    assert!(outbox.wake(now).is_some_and(|wake| wake > now));
+    assert!(outbox.next(now + ms(1000)).is_some(), "and is tried again");
+}
+
+#[test]
+fn endpoints_that_come_and_go_are_no_quarrel() {
+    let (mut outbox, now) = outbox(8, 1000);
+    for round in 0..20 {
+        let mut job = job("web", "");
+        if round % 2 == 0 {
+            job.changes.clear();
+        }
+        job.changes.extend(self::job("db", "").changes);
+        outbox.put(target("web"), Some(job));
+        let (_, job) = outbox.next(now).unwrap();
+        outbox.started(&job.unwrap());
+        assert_eq!(outbox.done(&target("web"), None, true, now), None);
+    }
+}

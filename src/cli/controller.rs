@@ -25,7 +25,7 @@ Examples:
   namesake controller --hub hub --inventory cluster-api          the members are the clusters of Cluster API
   namesake controller --no-hub --member a --member kind-b=b      two contexts of your kubeconfig
   namesake controller --write-only-to east                       one controller per cluster
-  namesake plan --member a --member kind-b=b                     what it would write, without writing it
+  namesake plan --member a=a --member kind-b=b                   what it would write, without writing it
 
 Every flag is also a variable (--log-format: NAMESAKE_CONTROLLER_LOG_FORMAT) and a key of the file (log_format). A
 variable wins over the file, a flag over both. Durations are written 100ms, 5s, 1m30s.

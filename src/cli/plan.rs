@@ -30,7 +30,7 @@ Examples:
   namesake plan clusters -o yaml --cluster east       the objects for one cluster, to commit or to apply
   namesake plan clusters --without east               what would be lost if this cluster died
   namesake plan clusters --families union             the same with another policy
-  namesake plan --member east --member kind-b=west    the clusters of two contexts of your kubeconfig
+  namesake plan --member east=east --member b=west    the clusters of two contexts of your kubeconfig
   namesake plan --hub hub                             the clusters that joined this hub
 
 A line that begins with + says that something is new, with ~ that it changes, with - that it goes, with ! that it is

@@ -117,6 +117,47 @@ async fn mcs_r3_w21_r83_clu_05_clu_08_a_member_joins_late_and_another_leaves_and
     story.remove().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn mcs_r83_registrations_that_are_all_gone_at_once_clear_nobody() {
+    let set = rough_three().await;
+    let folder = Folder::new(&set, &[0, 1]);
+    let controller = Controller::start(&set.bed, folder.args()).await;
+    let story = Story::new(&set, "emptied").await;
+    let [c1, c2, ..] = &story.places[..] else { panic!() };
+    c1.apply(&exported("web", &["10.1.0.1"])).await;
+    let before = c2.until_ready("web").await;
+    folder.remove("c1");
+    folder.remove("c2");
+    let members = async || {
+        let (_, text) = controller.get("/metrics").await;
+        let left = text.lines().filter(|line| line.starts_with("namesake_controller_cluster_up{")).count();
+        if left == 0 { Ok(()) } else { Err(text) }
+    };
+    until("both are out of the set", PATIENCE, members).await;
+    assert_eq!(
+        c2.import("web").await.map(|import| import["metadata"]["uid"].clone()),
+        Some(before["metadata"]["uid"].clone())
+    );
+    assert_eq!(
+        (c1.parts("web").await, c2.parts("web").await),
+        ((true, true, 1), (true, true, 1)),
+        "nothing is deleted"
+    );
+
+    for at in 0..2 {
+        folder.put(set.clusters[at].name(), &set.kubeconfigs[at]);
+    }
+    c1.apply(&exported("web", &["10.1.0.2"])).await;
+    c2.until_addresses("web", &["10.1.0.2"]).await;
+    let after = c2.import("web").await.expect("the import");
+    assert_eq!(
+        (&after["metadata"]["uid"], &after["spec"]["ips"]),
+        (&before["metadata"]["uid"], &before["spec"]["ips"])
+    );
+    drop(controller);
+    story.remove().await;
+}
+
 /// A token that ends when its Secret does.
 async fn secret_token(cluster: &Cluster, name: &str) -> String {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",

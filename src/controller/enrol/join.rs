@@ -130,7 +130,7 @@ async fn may_register(hub: &Cluster, wanted: &Join, id: &ClusterId, uid: &str) -
         if label == id.as_str() && theirs != Some(uid) {
             let message = format!(
                 "Secret {name} registers another cluster as {id}; give this one another id with --id, or take that one \
-                 out with `namesake leave`"
+                 out with `namesake leave`, or, if it is gone, delete that Secret in the hub"
             );
             return Err(EnrolError::refused(hub, message));
         }

@@ -143,6 +143,9 @@ fn what_the_readme_names_is_there() {
                 "grant",
                 "timeout",
                 "controller-config",
+                "replicas",
+                "raw",
+                "server-side",
             ];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }

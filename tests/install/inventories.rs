@@ -33,7 +33,10 @@ spec:
 /// An overlay of a base with all components, as the README shows one.
 fn overlay(base: &str) -> (TempDir, PathBuf) {
     // Kustomize takes only relative paths; the overlay goes where it can reach the base.
-    let folder = tempfile::Builder::new().tempdir_in(root().join("target")).unwrap();
+    let beside = root().join("target");
+    // Not there where cargo builds elsewhere.
+    std::fs::create_dir_all(&beside).unwrap();
+    let folder = tempfile::Builder::new().tempdir_in(beside).unwrap();
     let to = |what: &str| format!("../../deploy/kustomize/{what}");
     let components: Vec<_> = NAMES.iter().map(|name| to(&format!("controller/inventories/{name}"))).collect();
     let kustomization = json!({"resources": [to(base)], "components": components});

@@ -75,23 +75,24 @@ impl Following {
     }
 
     /// Begins anew, by this way, in which we may write or only read, or by none. `before` is how far its objects are known
-    /// from before.
+    /// from before. Returns how far they are now: what is known may be another cluster's, or old, so until all is listed
+    /// anew it is the last known state.
     pub(super) fn restart(
         &mut self,
         member: Option<(Member, bool)>,
         before: Option<Reach>,
         limits: WriteLimits,
         now: Time,
-    ) {
+    ) -> Reach {
         self.tasks = JoinSet::new();
         self.serial += 1;
         self.outbox = Outbox::new(limits, Instant::now());
         self.echoes = Echoes::default();
-        let clock = match before {
-            Some(Reach::Live) => ReachClock::heard(now),
-            Some(Reach::Unreachable { since }) => ReachClock::away(since),
-            Some(Reach::Unheard { since }) => ReachClock::new(since),
-            None => ReachClock::new(now),
+        let (reach, clock) = match before {
+            Some(Reach::Live) => (Reach::Unreachable { since: now }, ReachClock::away(now)),
+            Some(Reach::Unreachable { since }) => (Reach::Unreachable { since }, ReachClock::away(since)),
+            Some(Reach::Unheard { since }) => (Reach::Unheard { since }, ReachClock::new(since)),
+            None => (Reach::Unheard { since: now }, ReachClock::new(now)),
         };
         self.clocks = clocks(clock);
         self.live = member.map(|(member, write)| {
@@ -99,6 +100,7 @@ impl Following {
             let watch = start(&member.connection);
             Live { member, watch, version: None }
         });
+        reach
     }
 
     /// How far it is known now, in all and what it exports; `None` where its registration can't be used.

@@ -31,11 +31,6 @@ impl Engine {
                 self.status.lock().ids.insert(member.origin.clone(), id.clone());
                 self.renamed(&id, &member.origin);
                 let before = self.world.members().get(&id).map(|member| member.reach);
-                // What is known may be another cluster's, or old: until all is listed anew, it is the last known state.
-                let before = match before {
-                    Some(Reach::Live) => Some(Reach::Unreachable { since: now }),
-                    before => before,
-                };
                 let limits = self.writes;
                 let following = self
                     .members
@@ -44,8 +39,7 @@ impl Engine {
                 following.origin = member.origin.clone();
                 (following.unusable, following.leaving, following.twin) = (None, None, None);
                 let write = self.settings.write_only_to.as_ref().is_none_or(|only| *only == id);
-                following.restart(Some((member, write)), before, limits, now);
-                let reach = before.unwrap_or(Reach::Unheard { since: now });
+                let reach = following.restart(Some((member, write)), before, limits, now);
                 let dirty = self.world.set_reach(&id, reach);
                 self.mark(dirty);
                 let dirty = self.world.set_leaving(&id, false);
@@ -61,14 +55,7 @@ impl Engine {
                 following.origin = origin;
                 (following.unusable, following.leaving) = (Some(refusal.to_string()), None);
                 following.twin = None;
-                if following.live.is_some() {
-                    following.restart(None, before, limits, now);
-                }
-                let reach = match before {
-                    Some(Reach::Live) => Reach::Unreachable { since: now },
-                    Some(before) => before,
-                    None => Reach::Unheard { since: now },
-                };
+                let reach = following.restart(None, before, limits, now);
                 let dirty = self.world.set_reach(&id, reach);
                 self.mark(dirty);
             }
@@ -217,9 +204,7 @@ impl Engine {
             let plan = plan_namespace(&self.world, &name, &self.settings, now());
             let mut jobs = self.jobs(&target, plan);
             for (cluster, following) in &mut self.members {
-                if !following.outbox.is_running(&target) {
-                    following.outbox.put(target.clone(), jobs.remove(cluster));
-                }
+                following.outbox.put(target.clone(), jobs.remove(cluster));
             }
         }
     }

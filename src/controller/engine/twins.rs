@@ -8,7 +8,6 @@ use tracing::{info, warn};
 use super::{Engine, now};
 use crate::controller::members::Member;
 use crate::model::{ClusterId, Label};
-use crate::reconcile::observed::Reach;
 
 /// The namespace whose uid tells one cluster from another, whatever they are called (KEP-2149).
 const SYSTEM: &str = "kube-system";
@@ -68,12 +67,11 @@ impl Engine {
             if let Some(Twin { way, .. }) = following.twin.take_if(|twin| twin.of == *gone) {
                 info!(cluster = %id, "is used now: {gone}, which was the same cluster, is gone");
                 following.unusable = None;
-                following.restart(Some(way), None, limits, now);
-                back.push(id.clone());
+                back.push((id.clone(), following.restart(Some(way), None, limits, now)));
             }
         }
-        for id in back {
-            let dirty = self.world.set_reach(&id, Reach::Unheard { since: now });
+        for (id, reach) in back {
+            let dirty = self.world.set_reach(&id, reach);
             self.mark(dirty);
         }
     }

@@ -1,11 +1,9 @@
 //! `namesake controller`: arguments → [`Settings`] → the controller.
 
-use clap::{ArgMatches, FromArgMatches};
-
 use super::settings::{self, Flags};
-use super::{Exit, complain};
+use super::{Exit, run};
+use crate::config::ConfigError;
 use crate::config::controller::{Key, Machine, Settings};
-use crate::config::{ConfigError, Keyed};
 use crate::controller::LeaseSettings;
 use crate::serve;
 use crate::source::kube::default_kubeconfig;
@@ -38,48 +36,12 @@ Exit codes:
 /// Where Kubernetes tells a pod its namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// The arguments.
-#[derive(Debug, Clone)]
-pub(super) struct Args {
-    flags: Flags<Key>,
-}
-
-impl FromArgMatches for Args {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self { flags: Flags::of(matches) })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.flags = Flags::of(matches);
-        Ok(())
-    }
-}
-
-impl clap::Args for Args {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        settings::augment::<Key>(command, Key::SECTIONS)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
+/// The arguments: every setting.
+pub(super) type Args = Flags<Key>;
 
 /// Checks the settings and runs the controller.
 pub(super) fn command(args: &Args) -> Exit {
-    match settings(&args.flags) {
-        Ok(settings) => match serve::run_controller(settings) {
-            Ok(()) => Exit::Ok,
-            Err(error) => {
-                complain(&error);
-                Exit::Failure
-            }
-        },
-        Err(error) => {
-            complain(&error);
-            Exit::Usage
-        }
-    }
+    run(settings(args), serve::run_controller)
 }
 
 fn settings(flags: &Flags<Key>) -> Result<Settings, ConfigError> {

@@ -1,12 +1,7 @@
 //! `namesake dns`: arguments → [`Settings`](crate::config::dns::Settings) → the server.
 
-use std::process::ExitCode;
-
-use clap::{ArgMatches, FromArgMatches};
-
-use super::settings::{self, Flags};
-use super::{Exit, complain};
-use crate::config::Keyed;
+use super::settings::Flags;
+use super::{Exit, run};
 use crate::config::dns::Key;
 use crate::serve;
 
@@ -32,46 +27,10 @@ Exit codes:
   1  it could not start, or could not go on: the message says why
   2  flags, variables or settings file are wrong";
 
-/// The arguments.
-#[derive(Debug, Clone)]
-pub(super) struct Args {
-    flags: Flags,
-}
-
-impl FromArgMatches for Args {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self { flags: Flags::of(matches) })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.flags = Flags::of(matches);
-        Ok(())
-    }
-}
-
-impl clap::Args for Args {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        settings::augment::<Key>(command, Key::SECTIONS)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
+/// The arguments: every setting.
+pub(super) type Args = Flags<Key>;
 
 /// Checks the settings and runs the server.
-pub(super) fn command(args: &Args) -> ExitCode {
-    match args.flags.settings(None) {
-        Ok(settings) => match serve::run(settings) {
-            Ok(()) => Exit::Ok.into(),
-            Err(error) => {
-                complain(&error);
-                Exit::Failure.into()
-            }
-        },
-        Err(error) => {
-            complain(&error);
-            Exit::Usage.into()
-        }
-    }
+pub(super) fn command(args: &Args) -> Exit {
+    run(args.settings(None), serve::run)
 }

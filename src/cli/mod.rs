@@ -22,6 +22,9 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, Parser, Subcommand};
 
+use crate::config::ConfigError;
+use crate::serve::RunError;
+
 /// What a process of ours ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -104,7 +107,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     match cli.command {
-        Command::Dns(args) => dns::command(&args),
+        Command::Dns(args) => dns::command(&args).into(),
         Command::Controller(args) => controller::command(&args).into(),
         Command::Explain(args) => explain::command(&args).into(),
         Command::Sandbox(args) => sandbox::command(&args).into(),
@@ -112,6 +115,24 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Generate(args) => generate::command(&args).into(),
         Command::Join(args) => join::join(&args).into(),
         Command::Leave(args) => join::leave(&args).into(),
+    }
+}
+
+/// Runs a half by its settings, if they are right.
+fn run<S>(settings: Result<S, ConfigError>, half: impl FnOnce(S) -> Result<(), RunError>) -> Exit {
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            complain(&error);
+            return Exit::Usage;
+        }
+    };
+    match half(settings) {
+        Ok(()) => Exit::Ok,
+        Err(error) => {
+            complain(&error);
+            Exit::Failure
+        }
     }
 }
 

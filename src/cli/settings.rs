@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, UdpSocket};
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, FromArgMatches};
 
 use crate::config::dns::{Key, Machine, Settings, Source};
 use crate::config::{ConfigError, Given, Keyed, Place, Raw, Section, Shape, Spec, unknown_variables};
@@ -86,6 +86,28 @@ pub(super) struct Flags<K = Key> {
 impl<K> Default for Flags<K> {
     fn default() -> Self {
         Self { file: None, raw: Raw::default() }
+    }
+}
+
+/// A command whose arguments are all of its settings and nothing else has these.
+impl<K: Keyed> FromArgMatches for Flags<K> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self::of(matches))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::of(matches);
+        Ok(())
+    }
+}
+
+impl<K: Keyed> clap::Args for Flags<K> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        augment::<K>(command, K::SECTIONS)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
     }
 }
 

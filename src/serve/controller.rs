@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{RunError, signals};
+use super::{RunError, on_runtime, signals};
 use crate::admin::{Admin, AdminConfig, AdminState, ControllerParts};
 use crate::config::controller::Settings;
 use crate::controller::members::{Members, Origin};
@@ -22,7 +22,6 @@ use crate::controller::{ControllerSettings, Engine, Status, lease};
 use crate::metrics::{ControllerMetrics, HUB};
 use crate::source::kube::{Connection, KubeError, Observer};
 use crate::systemd::Notifier;
-use crate::telemetry;
 
 /// How many changes of the set of members may wait.
 const CHANGES: usize = 64;
@@ -39,20 +38,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// # Errors
 /// What keeps it from starting or going on; a signal is none.
 pub fn run_controller(settings: Settings) -> Result<(), RunError> {
-    telemetry::init(settings.log.format, &settings.log.filter)?;
-    for warning in &settings.warnings {
-        tracing::warn!("{warning}");
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .thread_name("main")
-        .build()
-        .map_err(|source| RunError::System { what: "the runtime's threads", source })?;
-    let ended = runtime.block_on(serve(settings));
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    telemetry::flush(Duration::from_millis(500));
-    ended
+    let (log, warnings) = (settings.log.clone(), settings.warnings.clone());
+    on_runtime(&log, &warnings, serve(settings))
 }
 
 async fn serve(settings: Settings) -> Result<(), RunError> {

@@ -90,8 +90,18 @@ pub fn run_sandbox(settings: Settings, sandbox: Sandbox) -> Result<(), RunError>
 }
 
 fn run_on(settings: Settings, input: Option<Input>) -> Result<(), RunError> {
-    telemetry::init(settings.log.format, &settings.log.filter)?;
-    for warning in &settings.warnings {
+    let (log, warnings) = (settings.log.clone(), settings.warnings.clone());
+    on_runtime(&log, &warnings, serve(settings, input))
+}
+
+/// Runs a half, with logging before it and until it has ended.
+fn on_runtime(
+    log: &config::Log,
+    warnings: &[String],
+    half: impl Future<Output = Result<(), RunError>>,
+) -> Result<(), RunError> {
+    telemetry::init(log.format, &log.filter)?;
+    for warning in warnings {
         tracing::warn!("{warning}");
     }
     let system = |what| move |source| RunError::System { what, source };
@@ -102,7 +112,7 @@ fn run_on(settings: Settings, input: Option<Input>) -> Result<(), RunError> {
         .thread_name("main")
         .build()
         .map_err(system("the runtime's threads"))?;
-    let ended = runtime.block_on(serve(settings, input));
+    let ended = runtime.block_on(half);
     runtime.shutdown_timeout(Duration::from_millis(200));
     telemetry::flush(Duration::from_millis(500));
     ended

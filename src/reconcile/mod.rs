@@ -52,4 +52,5 @@ pub use merge::merge;
 pub use plan::{Plan, ServicePlan};
 pub use planner::{plan_all, plan_namespace, plan_service};
 pub use settings::Settings;
+pub use status::EXPORT_CONDITIONS;
 pub use world::{Dirty, World};

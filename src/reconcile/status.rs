@@ -18,7 +18,7 @@ use crate::model::{ClusterId, ImportKind, Label, ServiceKey};
 const MOST_ERRORS: usize = 3;
 
 /// Condition types of a ServiceExport that are ours.
-pub(super) const EXPORT_CONDITIONS: [&str; 4] =
+pub const EXPORT_CONDITIONS: [&str; 4] =
     [api::CONDITION_VALID, api::CONDITION_READY, api::CONDITION_CONFLICT, api::CONDITION_INVALID_SERVICE];
 
 /// The condition of that type.

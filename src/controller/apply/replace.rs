@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::controller::objects;
-use crate::reconcile::compare;
 use crate::reconcile::plan::Action;
+use crate::reconcile::{EXPORT_CONDITIONS, compare};
 use crate::source::member::Observed;
 
 /// Fields of a Service's spec that we answer for.
@@ -60,8 +60,8 @@ pub(super) fn patch(action: &Action, answer: &str, version: &str) -> Option<Valu
         }
         Action::ApplyImportStatus(..) => patch["status"] = whole(&is["status"], &shall["status"]),
         Action::ApplyExportStatus(..) => {
-            let ours = ["Valid", "Ready", "Conflict", "InvalidService"];
-            let is_ours = |condition: &&Value| condition["type"].as_str().is_some_and(|kind| ours.contains(&kind));
+            let is_ours =
+                |condition: &&Value| condition["type"].as_str().is_some_and(|kind| EXPORT_CONDITIONS.contains(&kind));
             let conditions = |of: &Value| of["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let mut all: Vec<_> = conditions(&is).iter().filter(|c| !is_ours(c)).cloned().collect();
             all.extend(conditions(&shall));

@@ -48,7 +48,12 @@ fn remedy(code: u16) -> &'static str {
 
 /// The path of a Lease.
 pub(in crate::controller) fn path(namespace: &str, name: &str) -> String {
-    format!("/apis/{LEASES}/namespaces/{namespace}/leases/{name}")
+    format!("{}/{name}", collection(namespace))
+}
+
+/// The path of all Leases of a namespace.
+pub(in crate::controller) fn collection(namespace: &str) -> String {
+    format!("/apis/{LEASES}/namespaces/{namespace}/leases")
 }
 
 /// A Lease in the hub.
@@ -89,11 +94,8 @@ impl Lease {
             })
         });
         fill(&mut object, holder, *duration, Timestamp::now());
-        let (method, verb, uri) = if created {
-            ("POST", "create", path(namespace, "").trim_end_matches('/').to_owned())
-        } else {
-            ("PUT", "update", path(namespace, name))
-        };
+        let (method, verb, uri) =
+            if created { ("POST", "create", collection(namespace)) } else { ("PUT", "update", path(namespace, name)) };
         let what = format!("{method} {uri}");
         let write = Write { method, verb, uri, content: "application/json", body: object.to_string() };
         match self.connection.write(write).await {

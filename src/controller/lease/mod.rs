@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::api::{LEASES, micro, path};
+pub(super) use self::api::{LEASES, collection, micro, path};
 use self::api::{Lease, Problem};
 use self::candidate::{Candidate, Next};
 use super::status::{Status, Writing};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::ledger::{Outcome, Work};
 use crate::api;
-use crate::controller::lease::{LEASES, micro, path};
+use crate::controller::lease::{LEASES, collection, micro, path};
 use crate::controller::settings::SourceLeases;
 use crate::controller::status::Status;
 use crate::metrics::ControllerMetrics;
@@ -79,15 +79,11 @@ impl Job {
         Ok(())
     }
 
-    fn collection(&self) -> String {
-        let path = path(&self.settings.namespace, "");
-        path.trim_end_matches('/').to_owned()
-    }
-
     /// Ours, by their labels.
     async fn list(&self) -> Result<Vec<There>, String> {
         let (ours, source) = (api::LABEL_MANAGED_BY.replace('/', "%2F"), api::LABEL_SOURCE_CLUSTER.replace('/', "%2F"));
-        let uri = format!("{}?labelSelector={ours}%3D{}%2C{source}", self.collection(), api::MANAGED_BY);
+        let uri =
+            format!("{}?labelSelector={ours}%3D{}%2C{source}", collection(&self.settings.namespace), api::MANAGED_BY);
         let text = self.connection.get(&uri).await.map_err(|failure| match failure {
             Failure::Forbidden(said) => {
                 format!("{said}; grant list of leases in this namespace, as `namesake join --grant source-leases` does")

@@ -86,7 +86,7 @@ pub struct MemberWatch {
     updates: mpsc::Receiver<MemberUpdate>,
     health: Arc<Health<Kind>>,
     /// Dropped, it ends the tasks wherever they are.
-    tasks: JoinSet<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl MemberWatch {
@@ -111,7 +111,7 @@ impl MemberWatch {
             tasks.spawn(connection.follow(subject, sender.clone()));
         }
         tasks.spawn(features::ask(connection.clone(), write, sender));
-        Self { updates, health, tasks }
+        Self { updates, health, _tasks: tasks }
     }
 
     /// The next update; never `None` while its tasks live. It may lose a `select!` without losing an update.
@@ -128,13 +128,6 @@ impl MemberWatch {
         Poll::Ready(update)
     }
 
-    /// The next update, where one waits already.
-    pub fn try_next(&mut self) -> Option<MemberUpdate> {
-        let update = self.updates.try_recv().ok();
-        self.taken(update.as_ref());
-        update
-    }
-
     fn taken(&self, update: Option<&MemberUpdate>) {
         if let Some(MemberUpdate::End(kind)) = update {
             self.health.mark_synced(*kind);
@@ -145,12 +138,6 @@ impl MemberWatch {
     #[must_use]
     pub fn health(&self) -> &Arc<Health<Kind>> {
         &self.health
-    }
-
-    /// How many tasks of it run.
-    #[must_use]
-    pub fn tasks(&self) -> usize {
-        self.tasks.len()
     }
 }
 

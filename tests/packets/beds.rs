@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde::Serialize;
-use testbed::{PacketBed, PacketOptions};
+use testbed::{Arrangement, PacketBed, PacketOptions};
 
 use crate::clusterset::place::text;
 use crate::grid::{Column, Family};
@@ -36,7 +36,7 @@ impl Beds {
     pub async fn start(families: &[Family]) -> testbed::Result<Self> {
         let starts = families.iter().map(|family| async move {
             let began = Instant::now();
-            let options = PacketOptions { dual_stack: *family == Family::DualStack, ..PacketOptions::default() };
+            let options = PacketOptions { dual_stack: *family == Family::DualStack, ..PacketOptions::clusters(2) };
             let bed = PacketBed::start(options).await?;
             let names: Vec<_> = bed.clusters.iter().map(testbed::Cluster::name).collect();
             let (names, seconds) = (names.join(" and "), began.elapsed().as_secs_f64());
@@ -52,7 +52,7 @@ impl Beds {
             self.0.iter().find(|(family, _)| *family == column.family).expect("every bed in use was started");
         let nameserver = |index| match column.arrangement {
             // What pods have without asking for it.
-            testbed::Arrangement::Forward => None,
+            Arrangement::Forward => None,
             other => Some(bed.nameserver(index, other)),
         };
         let nameservers: Vec<Option<IpAddr>> = (0..bed.clusters.len()).map(nameserver).collect();

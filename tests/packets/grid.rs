@@ -26,27 +26,18 @@ impl Family {
     }
 }
 
-/// The arrangements of the clusters' DNS, in the order of the table, with their names.
-const ARRANGEMENTS: [(Arrangement, &str); 3] =
-    [(Arrangement::Forward, "forward"), (Arrangement::Plugin, "plugin"), (Arrangement::NodeLocal, "nodelocal")];
-
 /// One column of the table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Of which bed.
     pub family: Family,
     /// What a pod asks there.
     pub arrangement: Arrangement,
-    /// The arrangement's name.
-    pub arrangement_name: &'static str,
 }
 
 /// All columns.
-pub fn columns() -> Vec<Column> {
-    let columns = Family::ALL.into_iter().flat_map(|family| {
-        ARRANGEMENTS.map(|(arrangement, arrangement_name)| Column { family, arrangement, arrangement_name })
-    });
-    columns.collect()
+pub fn columns() -> impl Iterator<Item = Column> {
+    Family::ALL.into_iter().flat_map(|family| Arrangement::ALL.map(|arrangement| Column { family, arrangement }))
 }
 
 /// One cell: a scenario in a column.
@@ -59,7 +50,7 @@ pub struct Cell {
 impl Cell {
     /// The name of its trial, such as `ipv4/forward/c02_…`.
     pub fn name(&self) -> String {
-        format!("{}/{}/{}", self.column.family.name(), self.column.arrangement_name, self.scenario.name)
+        format!("{}/{}/{}", self.column.family.name(), self.column.arrangement.name(), self.scenario.name)
     }
 }
 
@@ -69,9 +60,8 @@ pub fn cells() -> Vec<Cell> {
     let numbers: Vec<_> = scenarios::ALL.iter().map(Scenario::id).collect();
     let wanted: Vec<_> = (1..=27).map(|number| format!("C{number}")).collect();
     assert_eq!(numbers, wanted, "the list of scenarios is the suite's");
-    let all =
-        columns().into_iter().flat_map(|column| scenarios::ALL.iter().map(move |scenario| Cell { scenario, column }));
-    let is_played = |cell: &Cell| matches!(cell.column.arrangement, Arrangement::Forward) || cell.scenario.looks_up();
+    let all = columns().flat_map(|column| scenarios::ALL.iter().map(move |scenario| Cell { scenario, column }));
+    let is_played = |cell: &Cell| cell.column.arrangement == Arrangement::Forward || cell.scenario.looks_up();
     let mut cells: Vec<_> = all.filter(is_played).collect();
     cells.sort_by_key(|cell| (!cell.scenario.takes_long(), cell.column.family == Family::Ipv4));
     cells

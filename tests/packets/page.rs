@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use testbed::Arrangement;
+
 use crate::grid::{Family, columns};
 use crate::report::{OfScenario, Report};
 
@@ -63,14 +65,13 @@ fn sum(report: &Report) -> (&'static str, String) {
 }
 
 fn table(report: &Report) -> String {
-    let columns = columns();
     let mut text = String::from("<table>\n<thead>\n<tr><th></th>");
     for family in Family::ALL {
-        let _ = write!(text, "<th class=\"group\" colspan=\"{}\">{}</th>", columns.len() / 2, family.name());
+        let _ = write!(text, "<th class=\"group\" colspan=\"{}\">{}</th>", Arrangement::ALL.len(), family.name());
     }
     text.push_str("</tr>\n<tr><th>Scenario</th>");
-    for (i, column) in columns.iter().enumerate() {
-        let _ = write!(text, "<th{}>{}</th>", group(i), column.arrangement_name);
+    for (i, column) in columns().enumerate() {
+        let _ = write!(text, "<th{}>{}</th>", group(i), column.arrangement.name());
     }
     text.push_str("</tr>\n</thead>\n<tbody>\n");
     for scenario in &report.scenarios {
@@ -83,7 +84,7 @@ fn table(report: &Report) -> String {
             escaped(&scenario.kep_1645.url),
             escaped(scenario.kep_1645.title),
         );
-        for (i, column) in columns.iter().enumerate() {
+        for (i, column) in columns().enumerate() {
             let _ = match scenario.in_column(column) {
                 None => write!(text, "<td{}><span class=\"dim\" title=\"not played here\">–</span></td>", group(i)),
                 Some(run) if run.passed() => write!(
@@ -93,7 +94,7 @@ fn table(report: &Report) -> String {
                     run.seconds
                 ),
                 Some(_) => {
-                    let (group, to) = (group(i), place(scenario, column.family.name(), column.arrangement_name));
+                    let (group, to) = (group(i), place(scenario, column.family.name(), column.arrangement.name()));
                     write!(text, "<td{group}><a href=\"#{to}\"><b class=\"bad\">✗</b></a></td>")
                 }
             };
@@ -106,7 +107,7 @@ fn table(report: &Report) -> String {
 
 /// The first column of a family has a line on its left.
 fn group(column: usize) -> &'static str {
-    if column.is_multiple_of(columns().len() / 2) { " class=\"group\"" } else { "" }
+    if column.is_multiple_of(Arrangement::ALL.len()) { " class=\"group\"" } else { "" }
 }
 
 fn place(scenario: &OfScenario, family: &str, arrangement: &str) -> String {

@@ -83,8 +83,8 @@ impl Run {
 
 impl OfScenario {
     /// What came of it in a column, if it was played there.
-    pub fn in_column(&self, column: &Column) -> Option<&Run> {
-        let is_it = |run: &&Run| run.family == column.family.name() && run.arrangement == column.arrangement_name;
+    pub fn in_column(&self, column: Column) -> Option<&Run> {
+        let is_it = |run: &&Run| run.family == column.family.name() && run.arrangement == column.arrangement.name();
         self.runs.iter().find(is_it)
     }
 }
@@ -95,8 +95,7 @@ impl Report {
         let failed = played.iter().filter(|played| played.error.is_some()).count();
         let (passed, complete) = (played.len() - failed, played.len() == trials);
         let scenarios = scenarios::ALL.iter().filter_map(|scenario| {
-            let runs: Vec<_> =
-                grid::columns().iter().filter_map(|column| run_in(&played, scenario.name, column)).collect();
+            let runs: Vec<_> = grid::columns().filter_map(|column| run_in(&played, scenario.name, column)).collect();
             (!runs.is_empty()).then(|| OfScenario {
                 id: scenario.id(),
                 name: scenario.name,
@@ -135,13 +134,12 @@ impl Report {
     }
 }
 
-fn run_in(played: &[Played], scenario: &str, column: &Column) -> Option<Run> {
-    let name = |column: &Column| (column.family.name(), column.arrangement_name);
-    let is_it = |played: &&Played| played.cell.scenario.name == scenario && name(&played.cell.column) == name(column);
+fn run_in(played: &[Played], scenario: &str, column: Column) -> Option<Run> {
+    let is_it = |played: &&Played| played.cell.scenario.name == scenario && played.cell.column == column;
     let played = played.iter().find(is_it)?;
     Some(Run {
         family: column.family.name(),
-        arrangement: column.arrangement_name,
+        arrangement: column.arrangement.name(),
         outcome: if played.error.is_none() { "passed" } else { "failed" },
         seconds: tenths(played.seconds),
         error: played.error.clone(),

@@ -10,17 +10,15 @@ const TITLE: usize = 72;
 
 /// One row a scenario, one column a family and arrangement; at last the counts.
 pub fn of(report: &Report) -> String {
-    let columns = columns();
     let mut text = String::from("\n");
     let families: Vec<_> = Family::ALL.iter().map(|family| format!("{:<28}", family.name())).collect();
     let _ = writeln!(text, "{:<TITLE$}  {:<8}  {}", "", "", families.join(" ").trim_end());
-    let heads: Vec<_> = columns.iter().map(|column| format!("{:<9}", column.arrangement_name)).collect();
+    let heads: Vec<_> = columns().map(|column| format!("{:<9}", column.arrangement.name())).collect();
     let _ = writeln!(text, "{:<TITLE$}  {:<8}  {}", "scenario", "suite", heads.join(" ").trim_end());
     for scenario in &report.scenarios {
         let title = format!("{:<3} {}", scenario.id, scenario.title);
         let label = if scenario.required { "required" } else { "optional" };
-        let cells: Vec<_> = columns
-            .iter()
+        let cells: Vec<_> = columns()
             .map(|column| match scenario.in_column(column) {
                 None => format!("{:<9}", "–"),
                 Some(run) => format!("{:<9}", if run.passed() { "ok" } else { "FAILED" }),

@@ -1,5 +1,6 @@
 //! Connections: what is exported is reached by its name in every cluster, and nothing else is.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::asking::connect;
@@ -13,25 +14,31 @@ const ANSWER: &str = "pod ip";
 
 pub async fn c01_service_that_is_not_exported_is_inaccessible(stage: &Stage) {
     stage.hello(as_it_is).await;
-    let families = stage.families().await;
-    for family in &families {
-        let command = connect(family, &stage.name(), 42);
-        for place in &stage.places {
-            for _ in 0..20 {
-                let answer = place.ask(&command).await;
-                // The suite looks at this alone, which a command that never ran passes as well.
-                assert!(!answer.text().contains(ANSWER), "{}: it is reached: {}", place.id(), answer.seen());
-                // So: it ran, and told that it was not let through.
-                let refused = !answer.ok && answer.printed.as_ref().is_ok_and(|printed| !printed.trim().is_empty());
-                assert!(refused, "{}: `{command}` was not refused: {}", place.id(), answer.seen());
-            }
-        }
-    }
+    let (families, name) = (stage.families().await, &stage.name());
+    let asked = stage.places.iter().flat_map(|place| families.iter().map(move |family| (place, family)));
+    join_all(asked.map(|(place, family)| never_reach(place, family, name))).await;
     // The same commands reach it as soon as it is exported: it was for want of the export that they did not.
     export(stage.first(), json!({})).await;
-    for family in &families {
-        reach(stage, family, 42, ANSWER, 1).await;
+    reach_from_all(stage, 42, ANSWER, 1).await;
+}
+
+/// Twenty times, one after the other.
+async fn never_reach(place: &Place, family: &str, name: &str) {
+    let command = connect(family, name, 42);
+    let (mut refused, mut other) = (0, String::new());
+    for _ in 0..20 {
+        let answer = place.ask(&command).await;
+        // The suite looks at this alone, which commands that never ran pass as well.
+        assert!(!answer.text().contains(ANSWER), "{}: it is reached: {}", place.id(), answer.seen());
+        // So: they ran, and told that they were not let through.
+        if !answer.ok && answer.printed.as_ref().is_ok_and(|printed| printed.contains(name)) {
+            refused += 1;
+        } else {
+            other = answer.seen().to_owned();
+        }
     }
+    // One that is slow is not let through either, but it is not the rule.
+    assert!(refused > 15, "{}: `{command}` was refused {refused} times of 20; else: {other}", place.id());
 }
 
 pub async fn c02_exported_service_is_reachable_by_dns(stage: &Stage) {
@@ -39,7 +46,7 @@ pub async fn c02_exported_service_is_reachable_by_dns(stage: &Stage) {
     reach_from_all(stage, 42, ANSWER, 1).await;
 }
 
-pub async fn c03_service_in_two_clusters_exported_from_one_is_reached_in_that_one(stage: &Stage) {
+pub async fn c03_service_exported_from_one_of_two_is_reached_in_that_one(stage: &Stage) {
     stage.hello(as_it_is).await;
     deploy(stage.second(), 1, as_it_is).await;
     export(stage.first(), json!({})).await;
@@ -63,8 +70,7 @@ pub async fn c04_port_of_another_number_by_the_same_name_gets_no_traffic(stage: 
 pub async fn c05_each_port_leads_to_the_cluster_that_has_it(stage: &Stage) {
     stage.two(as_it_is, port_4242("tcp2")).await;
     let pods = [until_pod(stage.first()).await, until_pod(stage.second()).await];
-    reach_from_all(stage, 42, &pods[0], 10).await;
-    reach_from_all(stage, 4242, &pods[1], 10).await;
+    tokio::join!(reach_from_all(stage, 42, &pods[0], 10), reach_from_all(stage, 4242, &pods[1], 10));
 }
 
 /// Waits for the address of the Service's pod in this cluster.
@@ -77,19 +83,15 @@ async fn until_pod(place: &Place) -> String {
     .await
 }
 
-/// In every cluster and over every family of the import there, so many passes in a row answer with this.
+/// In every cluster and over every family of the import there, so many passes in a row answer with this. The suite goes
+/// from one to the next; here they go side by side, each once a second.
 async fn reach_from_all(stage: &Stage, port: u16, with: &str, times: u32) {
-    for place in &stage.places {
-        for family in place.until_families().await {
-            reach_from(place, &stage.name(), &family, port, with, times).await;
-        }
-    }
-}
-
-async fn reach(stage: &Stage, family: &str, port: u16, with: &str, times: u32) {
-    for place in &stage.places {
-        reach_from(place, &stage.name(), family, port, with, times).await;
-    }
+    let name = &stage.name();
+    let from = async |place: &Place| {
+        let families = place.until_families().await;
+        join_all(families.iter().map(|family| reach_from(place, name, family, port, with, times))).await;
+    };
+    join_all(stage.places.iter().map(from)).await;
 }
 
 async fn reach_from(place: &Place, name: &str, family: &str, port: u16, with: &str, times: u32) {

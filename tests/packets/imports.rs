@@ -38,7 +38,7 @@ pub async fn c14_exported_labels_and_annotations_alone_reach_the_import(stage: &
         .await;
 }
 
-pub async fn c16_service_with_an_address_becomes_clusterset_ip_in_each_and_goes_with_its_export(stage: &Stage) {
+pub async fn c16_service_becomes_clusterset_ip_in_each_until_unexported(stage: &Stage) {
     stage.exported(as_it_is).await;
     stage.first().until_export_status("Valid", "True").await;
     stage.until_each("its type is ClusterSetIP", |import| import["spec"]["type"] == "ClusterSetIP").await;
@@ -97,7 +97,7 @@ pub async fn c21_ports_are_the_services(stage: &Stage) {
     assert_eq!(sorted(&service).len(), 2);
 }
 
-pub async fn c24_headless_service_becomes_headless_in_each_and_goes_with_its_export(stage: &Stage) {
+pub async fn c24_headless_service_becomes_headless_until_unexported(stage: &Stage) {
     stage.exported(headless).await;
     stage.until_each("its type is Headless", |import| import["spec"]["type"] == "Headless").await;
     stage.first().delete("serviceexports", HELLO).await;

@@ -50,8 +50,8 @@ impl Scenario {
         self.name.starts_with("c02_") || self.labels.contains(&"DNS")
     }
 
-    /// Whether it takes long: every `10 passes in a row`, one a second, for each cluster, family and port. These begin
-    /// first, so that the run does not end with waiting for one of them.
+    /// Whether it takes long: it has ten passes in a row, one a second. These begin first, so that the run does not end
+    /// with waiting for one of them.
     pub fn takes_long(&self) -> bool {
         ["c03_", "c04_", "c05_"].iter().any(|long| self.name.starts_with(long))
     }
@@ -77,7 +77,7 @@ pub static ALL: &[Scenario] = scenarios! {
             ["Required"], "Exporting Services";
         connectivity::c02_exported_service_is_reachable_by_dns
             ["Optional", "Connectivity", "ClusterIP"], "DNS";
-        connectivity::c03_service_in_two_clusters_exported_from_one_is_reached_in_that_one
+        connectivity::c03_service_exported_from_one_of_two_is_reached_in_that_one
             ["Optional", "Connectivity", "ClusterIP"], "Exporting Services";
         connectivity::c04_port_of_another_number_by_the_same_name_gets_no_traffic
             ["Optional", "Connectivity", "ClusterIP", "StrictPortConflict"], "Service Port";
@@ -111,7 +111,7 @@ pub static ALL: &[Scenario] = scenarios! {
             ["Optional", "ExportedLabels"], "Labels and Annotations";
         merging::c15_conflicting_exported_labels_and_annotations_are_the_oldests
             ["Optional", "ExportedLabels"], "Labels and Annotations";
-        imports::c16_service_with_an_address_becomes_clusterset_ip_in_each_and_goes_with_its_export
+        imports::c16_service_becomes_clusterset_ip_in_each_until_unexported
             ["Required", "ClusterIP"], "Importing Services";
         imports::c17_session_affinity_and_its_config_are_the_services
             ["Required", "ClusterIP"], "Session Affinity";
@@ -127,7 +127,7 @@ pub static ALL: &[Scenario] = scenarios! {
             ["Required", "ClusterIP"], "Service Port";
         merging::c23_conflicting_ports_are_the_oldests
             ["Required", "ClusterIP"], "Service Port";
-        imports::c24_headless_service_becomes_headless_in_each_and_goes_with_its_export
+        imports::c24_headless_service_becomes_headless_until_unexported
             ["Required", "Headless"], "Service Types";
         imports::c25_headless_import_has_no_address
             ["Required", "Headless"], "ClusterSetIP";

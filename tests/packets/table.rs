@@ -6,7 +6,7 @@ use crate::grid::{Family, columns};
 use crate::report::Report;
 
 /// How wide a title may be.
-const TITLE: usize = 72;
+const TITLE: usize = 63;
 
 /// One row a scenario, one column a family and arrangement; at last the counts.
 pub fn of(report: &Report) -> String {

@@ -185,7 +185,7 @@ async fn a_packet_bed_has_pods_dns_in_each_arrangement_and_namesake_and_leaves_n
 
     // kubectl's exec in the older protocol, which the conformance program speaks.
     let spdy = Command::new(binaries().unwrap().join("kubectl"))
-        .args(["--context", "c2", "exec", "request", "--", "sh", "-c", "nslookup -version; nc -h 2>&1"])
+        .args(["--context", "c2", "exec", "request", "--", "sh", "-c", "exec 2>&1; nslookup -version; nc -h || true"])
         .env("KUBECONFIG", bed.kubeconfig())
         .env("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false")
         .output()

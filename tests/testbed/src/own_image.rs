@@ -86,7 +86,7 @@ fn cargo(root: &Path, command: &str) -> Result<PathBuf> {
     }
     let text = String::from_utf8_lossy(&out.stdout);
     let made = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let program = made.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    let program = made.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back();
     program.ok_or_else(|| Error::new(format!("{what}: cargo names no program")))
 }
 

@@ -4,6 +4,7 @@
 //! says what belongs to a bed: it has no gap between a start and a note of it, and no pid can be taken over by another
 //! program.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -148,6 +149,31 @@ pub(crate) fn processes(dir: &Path) -> Vec<u32> {
             fs::read(format!("/proc/{pid}/environ")).is_ok_and(|env| env.split(|b| *b == 0).any(|var| var == mark))
         })
         .collect()
+}
+
+/// A process and all that descend from it, the eldest first.
+pub(crate) fn family(root: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        if let Some(parent) = parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut family = vec![root];
+    let mut at = 0;
+    while let Some(pid) = family.get(at) {
+        let mut next = children.remove(pid).unwrap_or_default();
+        next.sort_unstable();
+        family.extend(next);
+        at += 1;
+    }
+    family
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The start time of a process, in clock ticks since boot: with the pid it names one process for ever.

@@ -96,13 +96,21 @@ struct Tool {
     package: &'static str,
 }
 
-const BUSYBOX: Tool = Tool { command: "busybox", package: "busybox-static" };
-const DASH: Tool = Tool { command: "dash", package: "dash" };
-const SOCAT_TOOL: Tool = Tool { command: "socat", package: "socat" };
-const NC: Tool = Tool { command: "nc.openbsd", package: "netcat-openbsd" };
-const NSLOOKUP: Tool = Tool { command: "nslookup", package: "bind9-dnsutils" };
-const DIG: Tool = Tool { command: "dig", package: "bind9-dnsutils" };
-const CURL: Tool = Tool { command: "curl", package: "curl" };
+/// All of them, in the order in which [`suite`] takes them.
+const TOOLS: [Tool; 7] = [
+    Tool { command: "busybox", package: "busybox-static" },
+    Tool { command: "dash", package: "dash" },
+    Tool { command: "socat", package: "socat" },
+    Tool { command: "nc.openbsd", package: "netcat-openbsd" },
+    Tool { command: "nslookup", package: "bind9-dnsutils" },
+    Tool { command: "dig", package: "bind9-dnsutils" },
+    Tool { command: "curl", package: "curl" },
+];
+
+/// Says which commands are missing on this machine for the images.
+pub(crate) fn check() -> Result<()> {
+    find(TOOLS, &search_path()).map(drop)
+}
 
 /// The archive with all images that the scenarios' pods need, made if it is not there: the sandbox's [`PAUSE`],
 /// [`SOCAT`] and [`NETSHOOT`]. It is kept beside the programs of the test bed.
@@ -121,8 +129,7 @@ pub fn suite_images() -> Result<PathBuf> {
 
 /// The three images. They share what they have in common: a shell, the applets and the C library.
 fn suite() -> Result<ImageArchive> {
-    let [busybox, dash, socat, nc, nslookup, dig, curl] =
-        find([BUSYBOX, DASH, SOCAT_TOOL, NC, NSLOOKUP, DIG, CURL], &search_path())?;
+    let [busybox, dash, socat, nc, nslookup, dig, curl] = find(TOOLS, &search_path())?;
     // The shell is dash: Debian's busybox shell prefers its own `nc` and `nslookup` to those on the PATH, and the
     // scenarios read the output of the real ones.
     let mut base = Layer::new().program("/bin/busybox", &busybox)?.program("/bin/sh", &dash)?;
@@ -187,9 +194,12 @@ mod tests {
     #[test]
     fn all_missing_packages_are_named_at_once() {
         let nowhere = [PathBuf::from("/nonexistent")];
-        let error = find([NC, NSLOOKUP, DIG], &nowhere).unwrap_err().to_string();
-        assert!(error.contains("no nc.openbsd, nslookup, dig;"), "{error}");
-        assert!(error.ends_with("apt-get install netcat-openbsd bind9-dnsutils"), "{error}");
+        let error = find(TOOLS, &nowhere).unwrap_err().to_string();
+        assert!(error.contains("there is no busybox, dash, socat, nc.openbsd, nslookup, dig, curl;"), "{error}");
+        assert!(
+            error.ends_with("apt-get install busybox-static dash socat netcat-openbsd bind9-dnsutils curl"),
+            "{error}"
+        );
         assert!(find([Tool { command: "sh", package: "dash" }], &search_path()).unwrap()[0].is_file());
     }
 }

@@ -1,14 +1,13 @@
 //! Session affinity: a client stays with one pod, and the pod may be of any cluster.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::clusterset::until;
 use crate::objects::{self, Manners};
 use crate::stage::{PODS, Stage};
 use crate::world::World;
-use crate::clusterset::until;
 
 pub const NAME: &str = "session affinity across clusters";
 
@@ -17,8 +16,8 @@ const TIMES: usize = 150;
 
 /// Two exporters with two pods each, and a client in each cluster: each stays with one pod, without affinity all answer.
 /// Then the cluster of the first client's pod leaves, and the client stays with another one.
-pub async fn across_clusters(world: Arc<World>) {
-    let stage = Stage::new(&world, "affinity").await;
+pub async fn across_clusters(world: &World) {
+    let stage = Stage::new(world, "affinity").await;
     let exporters = [1, 2];
     for (service, affinity) in [("sticky", "ClientIP"), ("loose", "None")] {
         for exporter in exporters {

@@ -2,7 +2,6 @@
 //! right, and traffic goes on.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -26,8 +25,8 @@ const AWAY: Duration = Duration::from_secs(4);
 const EXPORTERS: [usize; 2] = [1, 2];
 
 /// Kills the API server of a member, then the hub's, and changes something before, meanwhile and right after.
-pub async fn restarts(world: Arc<World>) {
-    let stage = Stage::new(&world, "api-restarts").await;
+pub async fn restarts(world: &World) {
+    let stage = Stage::new(world, "api-restarts").await;
     for cluster in EXPORTERS {
         stage.serve_and_export(cluster, "web", 2, Manners::PLAIN).await;
         for n in 0..SERVICES / 2 {
@@ -94,7 +93,11 @@ pub async fn restarts(world: Arc<World>) {
             words += &format!(" {}: {}", stage.at(cluster).id(), tally.words());
         }
     }
-    world.note(NAME, "a service that did not change, clients in 3 clusters", format!("{asked} asked, {failed} failed{words}"));
+    world.note(
+        NAME,
+        "a service that did not change, clients in 3 clusters",
+        format!("{asked} asked, {failed} failed{words}"),
+    );
     let figures = format!("{changes} changes, {right} of {looked} right after {} s", seconds(last, settled));
     world.note(NAME, "4 kills: services as each cluster sees them", figures);
     assert_eq!(failed, 0, "look-ups or connections failed:{words}");

@@ -21,7 +21,8 @@ impl Choices {
         let program = ["/usr/sbin/conntrack", "/usr/bin/conntrack"].into_iter().find(|path| Path::new(path).exists());
         let program = program.expect("the command conntrack, of the Debian package conntrack");
         // Its name in the log is the cluster's: one process a node.
-        let process = cluster.in_node("conntrack", program).args(["-E", "-e", "NEW", "-p", "tcp"]).spawn().unwrap();
+        let process =
+            cluster.in_node("conntrack", program).unwrap().args(["-E", "-e", "NEW", "-p", "tcp"]).spawn().unwrap();
         // It listens once it has a socket; what tells is that its own binding of it is done.
         until("conntrack listens", Duration::from_secs(10), async || {
             assert!(process.exited().unwrap().is_none(), "conntrack has ended: {}", process.log_tail(5));
@@ -29,7 +30,7 @@ impl Choices {
             // Protocol 12 is netfilter's, and a group that is not 0 means that events are subscribed to.
             let listens = sockets.lines().skip(1).any(|line| {
                 let fields: Vec<_> = line.split_whitespace().collect();
-                fields.get(1) == Some(&"12") && fields.get(3).is_some_and(|groups| groups.trim_matches('0') != "")
+                fields.get(1) == Some(&"12") && fields.get(3).is_some_and(|groups| !groups.trim_matches('0').is_empty())
             });
             if listens { Ok(()) } else { Err(sockets) }
         })

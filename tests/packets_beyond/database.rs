@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hickory_proto::rr::{RData, RecordType};
@@ -31,8 +30,8 @@ struct Member {
 
 /// Every pod looks up every pod by `<host>.<cluster>.<service>`, and all by SRV, and talks to it. Then one pod is deleted
 /// and comes back with another address: its name leads to it again.
-pub async fn peers(world: Arc<World>) {
-    let stage = Stage::new(&world, "database").await;
+pub async fn peers(world: &World) {
+    let stage = Stage::new(world, "database").await;
     for cluster in CLUSTERS {
         let objects = vec![
             objects::headless("db", &[objects::port("pg", PORT, PORT)]),
@@ -85,7 +84,7 @@ pub async fn peers(world: Arc<World>) {
     assert_eq!((right, talked), (asked, asked), "names and connections of the members");
     assert_eq!((targets, reached), (all_targets, all_targets), "targets of SRV and connections to them");
 
-    comes_back(&world, &stage, &members).await;
+    comes_back(world, &stage, &members).await;
     stage.remove().await;
 }
 

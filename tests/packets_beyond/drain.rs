@@ -1,7 +1,6 @@
 //! An exporter that leaves while clients connect: without an end of the service, and with a gap until the next exporter
 //! comes. With `--drain` and without.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::clusterset::until;
@@ -31,8 +30,8 @@ fn setting(drained: bool) -> &'static str {
 }
 
 /// Two exporters; the older one leaves under traffic from all clusters, and a connection to each of its pods stays open.
-pub async fn oldest(world: Arc<World>, drained: bool) {
-    let stage = Stage::new(&world, if drained { "leaves-drained" } else { "leaves" }).await;
+pub async fn oldest(world: &World, drained: bool) {
+    let stage = Stage::new(world, if drained { "leaves-drained" } else { "leaves" }).await;
     stage.serve_and_export(1, "web", 2, Manners::PLAIN).await;
     for_a_while(Duration::from_millis(1100)).await; // exports are ordered by their seconds
     stage.serve_and_export(2, "web", 2, Manners::PLAIN).await;
@@ -85,8 +84,8 @@ pub async fn oldest(world: Arc<World>, drained: bool) {
 }
 
 /// One exporter; it leaves, and only later another one comes. Drained, the name and its address live through the gap.
-pub async fn handover(world: Arc<World>, drained: bool) {
-    let stage = Stage::new(&world, if drained { "handover-drained" } else { "handover" }).await;
+pub async fn handover(world: &World, drained: bool) {
+    let stage = Stage::new(world, if drained { "handover-drained" } else { "handover" }).await;
     stage.serve_and_export(1, "web", 2, Manners::PLAIN).await;
     stage.serve(2, "web", 2, Manners::PLAIN).await;
     stage.until_served(2, "web", 2).await;
@@ -124,10 +123,12 @@ pub async fn handover(world: Arc<World>, drained: bool) {
     }
     let after = stage.clients[0].addresses(&stage.name("web")).await;
     let why: Vec<_> = why.iter().map(|(trouble, count)| format!("{trouble} {count}")).collect();
-    let when = span.map_or_else(String::new, |(from, to)| format!(" ({}, {from:.1} to {to:.1} s after)", why.join(", ")));
+    let when =
+        span.map_or_else(String::new, |(from, to)| format!(" ({}, {from:.1} to {to:.1} s after)", why.join(", ")));
     let address = if before == after { "the same address" } else { "another address" };
-    let figures =
-        format!("{asked} look-ups and connections, {failed} failed{when}; {open} of 3 open connections stayed; {address}");
+    let figures = format!(
+        "{asked} look-ups and connections, {failed} failed{when}; {open} of 3 open connections stayed; {address}"
+    );
     world.note(HANDOVER, format!("{}, {GAP:?} without an exporter", setting(drained)), figures);
     if drained {
         assert_eq!(failed, 0, "drained, and look-ups or connections failed: {}", why.join(", "));

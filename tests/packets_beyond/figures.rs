@@ -25,6 +25,13 @@ impl fmt::Display for Figures {
         let Some(most) = sorted.last() else { return f.write_str("none") };
         let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
         let (half, nearly_all) = (Self::percentile(&sorted, 50), Self::percentile(&sorted, 95));
-        write!(f, "{:.0} / {:.0} / {:.0} ms (median, 95 %, most of {})", ms(half), ms(nearly_all), ms(*most), sorted.len())
+        write!(
+            f,
+            "{:.0} / {:.0} / {:.0} ms (median, 95 %, most of {})",
+            ms(half),
+            ms(nearly_all),
+            ms(*most),
+            sorted.len()
+        )
     }
 }

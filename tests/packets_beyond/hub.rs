@@ -1,7 +1,6 @@
 //! The hub is dead for a minute: API server, etcd, controllers, its node with all pods. Traffic and DNS go on, and what
 //! was changed meanwhile is carried out when it is back.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -28,8 +27,8 @@ const MEMBERS: [usize; 2] = [1, 2];
 /// The parts in the order in which they are started.
 const PARTS: [Part; 4] = [Part::Controllers, Part::Scheduler, Part::Proxy, Part::Node];
 
-pub async fn for_a_minute(world: Arc<World>) {
-    let stage = Stage::new(&world, "hub-dead").await;
+pub async fn for_a_minute(world: &World) {
+    let stage = Stage::new(world, "hub-dead").await;
     for member in MEMBERS {
         stage.serve_and_export(member, "web", 2, Manners::PLAIN).await;
     }
@@ -85,9 +84,18 @@ pub async fn for_a_minute(world: Arc<World>) {
     for (member, stream) in MEMBERS.into_iter().zip(streams) {
         let tally = stream.stop().await;
         let part = tally.between(died, started);
-        world.note(NAME, format!("client in {}: while it was dead ({} s)", stage.at(member).id(), seconds(died, started)), {
-            format!("{}; answered by east {}, west {}", part.words(), part.answered_by("east"), part.answered_by("west"))
-        });
+        world.note(
+            NAME,
+            format!("client in {}: while it was dead ({} s)", stage.at(member).id(), seconds(died, started)),
+            {
+                format!(
+                    "{}; answered by east {}, west {}",
+                    part.words(),
+                    part.answered_by("east"),
+                    part.answered_by("west")
+                )
+            },
+        );
         failed += tally.failed();
     }
     let what = "a pod more, an export more, an export less, made meanwhile";

@@ -37,17 +37,22 @@ mod stream;
 mod world;
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use testbed::{PacketBed, PacketOptions};
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::world::World;
 
 /// The clusters: the first is the hub.
 const CLUSTERS: [&str; 3] = ["hub", "east", "west"];
+
+/// How a program ends that Ctrl-C stopped.
+const STOPPED: u8 = 130;
 
 /// In which order the table shows the scenarios.
 const ORDER: [&str; 10] = [
@@ -63,22 +68,46 @@ const ORDER: [&str; 10] = [
     hub::NAME,
 ];
 
+/// What a run is driven by.
+#[derive(Clone)]
+struct Drive {
+    runtime: tokio::runtime::Handle,
+    world: Arc<OnceLock<World>>,
+    /// Set by SIGINT or SIGTERM.
+    stop: CancellationToken,
+}
+
+impl Drive {
+    /// A scenario as a trial. A signal ends it, so that the bed can be ended in good order.
+    fn trial<F>(&self, name: &str, scenario: impl FnOnce(Arc<OnceLock<World>>) -> F + Send + 'static) -> Trial
+    where
+        F: Future<Output = ()>,
+    {
+        let drive = self.clone();
+        Trial::test(name, move || {
+            drive.runtime.block_on(async {
+                tokio::select! {
+                    () = drive.stop.cancelled() => Err(Failed::from("stopped by a signal")),
+                    () = scenario(drive.world.clone()) => Ok(()),
+                }
+            })
+        })
+    }
+}
+
 /// A group of scenarios, and the flags that the controller has from then on besides those of its manifest.
 struct Group {
     flags: &'static [&'static str],
     trials: Vec<Trial>,
 }
 
-fn groups(runtime: &Arc<Runtime>, world: &Arc<World>) -> Vec<Group> {
+fn groups(drive: &Drive) -> Vec<Group> {
     macro_rules! trial {
-        ($name:literal, $scenario:expr) => {{
-            let (runtime, world) = (runtime.clone(), world.clone());
-            Trial::test($name, move || {
-                runtime.block_on($scenario(world));
-                Ok::<(), Failed>(())
-            })
-        }};
+        ($name:literal, $scenario:expr) => {
+            drive.trial($name, async |world| $scenario(world.get().expect("the clusters are there")).await)
+        };
     }
+    let alone = |trial| Group { flags: &[], trials: vec![trial] };
     vec![
         Group {
             flags: &[],
@@ -91,8 +120,8 @@ fn groups(runtime: &Arc<Runtime>, world: &Arc<World>) -> Vec<Group> {
                 trial!("the_pods_of_a_headless_database_find_each_other", database::peers),
             ],
         },
-        Group { flags: &[], trials: vec![trial!("a_rolling_update_of_pods_that_linger_fails_nobody", rollout::careful)] },
-        Group { flags: &[], trials: vec![trial!("a_rolling_update_of_pods_that_go_at_once_is_counted", rollout::careless)] },
+        alone(trial!("a_rolling_update_of_pods_that_linger_fails_nobody", rollout::careful)),
+        alone(trial!("a_rolling_update_of_pods_that_go_at_once_is_counted", rollout::careless)),
         Group {
             flags: &[drain::DRAIN, partition::TTL, partition::GRACE],
             trials: vec![
@@ -100,29 +129,89 @@ fn groups(runtime: &Arc<Runtime>, world: &Arc<World>) -> Vec<Group> {
                 trial!("drained_a_handover_with_a_gap_fails_nobody", |w| drain::handover(w, true)),
             ],
         },
-        Group { flags: &[], trials: vec![trial!("api_servers_restart_and_nothing_is_lost", api::restarts)] },
-        Group { flags: &[], trials: vec![trial!("a_cluster_cut_off_for_a_minute_heals", partition::for_a_minute)] },
-        Group { flags: &[], trials: vec![trial!("a_hub_dead_for_a_minute_stops_no_traffic", hub::for_a_minute)] },
+        alone(trial!("api_servers_restart_and_nothing_is_lost", api::restarts)),
+        alone(trial!("a_cluster_cut_off_for_a_minute_heals", partition::for_a_minute)),
+        alone(trial!("a_hub_dead_for_a_minute_stops_no_traffic", hub::for_a_minute)),
     ]
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let runtime = Arc::new(Runtime::new().unwrap());
-    let began = Instant::now();
-    let bed = runtime.block_on(PacketBed::start(PacketOptions { names: CLUSTERS.map(str::to_owned).into(), ..Default::default() }));
-    let world = Arc::new(World::new(bed.unwrap_or_else(|e| panic!("the packet bed: {e}"))));
-    println!("three clusters with Namesake in them after {:.0} s", began.elapsed().as_secs_f64());
-    let mut failed = false;
-    for group in groups(&runtime, &world) {
-        if !group.flags.is_empty() {
-            runtime.block_on(world.set_controller_flags(group.flags));
-        }
-        let side_by_side = Some(group.trials.len());
-        let conclusion = libtest_mimic::run(&Arguments { test_threads: side_by_side, ..arguments.clone() }, group.trials);
-        failed |= conclusion.has_failed();
+    let runtime = Runtime::new().expect("threads can be had");
+    let drive = Drive { runtime: runtime.handle().clone(), world: Arc::default(), stop: CancellationToken::new() };
+    let groups = groups(&drive);
+    let is_wanted = |trial: &Trial| !arguments.is_filtered_out(trial) && !arguments.is_ignored(trial);
+    if arguments.list || !groups.iter().flat_map(|group| &group.trials).any(is_wanted) {
+        let trials = groups.into_iter().flat_map(|group| group.trials).collect();
+        return libtest_mimic::run(&arguments, trials).exit_code();
     }
-    println!("\n{}", world.table(&ORDER));
+    // Before the first process of the bed: from here on, no signal ends this process by its default action.
+    let entered = runtime.enter();
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let [interrupt, terminate] = signals.map(|signal| signal.expect("signals can be had"));
+    let stopping = runtime.spawn(stopped_by(interrupt, terminate, drive.stop.clone()));
+    drop(entered);
+    let code = run(&arguments, groups, &drive);
+    // Nothing that holds a cluster is left after this: the bed is ended.
+    stopping.abort();
+    drop(drive);
+    runtime.shutdown_timeout(Duration::from_secs(20));
+    code
+}
+
+/// The clusters, the groups one after the other, the table.
+fn run(arguments: &Arguments, groups: Vec<Group>, drive: &Drive) -> ExitCode {
+    let began = Instant::now();
+    let options = PacketOptions { names: CLUSTERS.map(str::to_owned).into(), dual_stack: false };
+    let started = drive.runtime.block_on(async {
+        tokio::select! {
+            () = drive.stop.cancelled() => None,
+            started = PacketBed::start(options) => Some(started),
+        }
+    });
+    let bed = match started {
+        None => return ExitCode::from(STOPPED),
+        Some(Err(e)) => {
+            eprintln!("packets_beyond: the clusters can't be made: {e}");
+            eprintln!("packets_beyond: `tests/run --no-packets` runs all other tests");
+            return ExitCode::FAILURE;
+        }
+        Some(Ok(bed)) => bed,
+    };
+    println!("{} with Namesake in them after {:.0} s", CLUSTERS.join(", "), began.elapsed().as_secs_f64());
+    let world = drive.world.get_or_init(|| World::new(bed));
+    let mut failed = false;
+    for group in groups {
+        let trials: Vec<_> = group.trials.into_iter().filter(|trial| !arguments.is_filtered_out(trial)).collect();
+        if trials.is_empty() {
+            continue;
+        }
+        if !group.flags.is_empty() && !drive.stop.is_cancelled() {
+            drive.runtime.block_on(world.set_controller_flags(group.flags));
+        }
+        let arguments = Arguments { test_threads: Some(trials.len()), ..arguments.clone() };
+        failed |= libtest_mimic::run(&arguments, trials).has_failed();
+        if drive.stop.is_cancelled() {
+            return ExitCode::from(STOPPED);
+        }
+    }
+    println!("{}", world.table(&ORDER));
     println!("{:.0} s in all", began.elapsed().as_secs_f64());
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Ends all trials by the first SIGINT or SIGTERM, after which the bed is ended in good order, and this program by the
+/// second: then the kernel ends the clusters' processes, and the next bed removes what is left.
+async fn stopped_by(mut interrupt: Signal, mut terminate: Signal, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if stop.is_cancelled() {
+            std::process::exit(STOPPED.into());
+        }
+        eprintln!("packets_beyond: stopping: the clusters are ended; once more, and they are left to the kernel");
+        stop.cancel();
+    }
 }

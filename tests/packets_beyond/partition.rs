@@ -1,7 +1,6 @@
 //! A cluster that nobody reaches for a minute, and that reaches nobody: what clients on both sides see of it, and that all
 //! is right again after.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -32,8 +31,8 @@ const OTHER: usize = 1;
 const PROGRAMMED: Duration = Duration::from_secs(3);
 
 /// Two exporters with two pods each and a client in each cluster; one of them is cut off, and both change meanwhile.
-pub async fn for_a_minute(world: Arc<World>) {
-    let stage = Stage::new(&world, "partition").await;
+pub async fn for_a_minute(world: &World) {
+    let stage = Stage::new(world, "partition").await;
     for cluster in [OTHER, CUT] {
         stage.serve_and_export(cluster, "web", 2, Manners::PLAIN).await;
     }

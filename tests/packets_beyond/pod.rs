@@ -1,7 +1,7 @@
 //! A pod that asks: the test's own threads with sockets in the pod's network namespace.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hickory_proto::rr::{RData, RecordType};
 use testbed::{Cluster, Network};
@@ -132,13 +132,12 @@ impl ClientPod {
                 }
             }
         });
-        Held { since: Instant::now(), stop, result }
+        Held { stop, result }
     }
 }
 
 /// A connection that is held open.
 pub struct Held {
-    pub since: Instant,
     stop: oneshot::Sender<()>,
     result: oneshot::Receiver<(usize, Option<String>)>,
 }

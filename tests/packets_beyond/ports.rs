@@ -2,7 +2,6 @@
 //! another port under the same name only in its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::ask::Trouble;
 use crate::clusterset::until;
@@ -17,8 +16,8 @@ pub const CONFLICTING: &str = "a port that clashes";
 const TIMES: usize = 80;
 
 /// Both clusters expose 80/TCP, the older as `http` to 8080 of its pods, the younger as `web` to 9090 of its own.
-pub async fn renamed(world: Arc<World>) {
-    let stage = Stage::new(&world, "renamed-port").await;
+pub async fn renamed(world: &World) {
+    let stage = Stage::new(world, "renamed-port").await;
     export_in_turn(&stage, "shop", [(1, vec![port("http", 80, 8080)]), (2, vec![port("web", 80, 9090)])]).await;
     until_conflict_and_slices(&stage, "shop", &[1, 2]).await;
     let import = stage.at(0).until_ready("shop").await;
@@ -34,8 +33,8 @@ pub async fn renamed(world: Arc<World>) {
 }
 
 /// The older has `http` at 80; the younger has `http` at 8080, which clashes, and `admin` at 9000, which does not.
-pub async fn conflicting(world: Arc<World>) {
-    let stage = Stage::new(&world, "clashing-port").await;
+pub async fn conflicting(world: &World) {
+    let stage = Stage::new(world, "clashing-port").await;
     let younger = vec![port("http", 8080, 8080), port("admin", 9000, 9090)];
     export_in_turn(&stage, "shop", [(1, vec![port("http", 80, 8080)]), (2, younger)]).await;
     until_conflict_and_slices(&stage, "shop", &[1, 2]).await;

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -64,17 +63,17 @@ impl Kind {
 }
 
 /// As a careful owner does it: none fails.
-pub async fn careful(world: Arc<World>) {
-    let failed = update(&world, "rollout-careful", "pods that linger 9 s", CAREFUL).await;
+pub async fn careful(world: &World) {
+    let failed = update(world, "rollout-careful", "pods that linger 9 s", CAREFUL).await;
     assert_eq!(failed, 0, "look-ups or connections failed, though every pod served until it was forgotten");
 }
 
 /// As it happens: what fails is counted, and who was late is told.
-pub async fn careless(world: Arc<World>) {
-    update(&world, "rollout-careless", "pods that go at once", CARELESS).await;
+pub async fn careless(world: &World) {
+    update(world, "rollout-careless", "pods that go at once", CARELESS).await;
 }
 
-async fn update(world: &Arc<World>, namespace: &str, manners_in_words: &str, manners: Manners) -> usize {
+async fn update(world: &World, namespace: &str, manners_in_words: &str, manners: Manners) -> usize {
     let stage = Stage::new(world, namespace).await;
     let (source, importer) = (stage.at(SERVED), stage.at(ASKED));
     let deployment = objects::deployment(source.id(), "web", REPLICAS, &[objects::NAME], manners);
@@ -98,8 +97,7 @@ async fn update(world: &Arc<World>, namespace: &str, manners_in_words: &str, man
         .await;
     }
     let choices = Choices::follow(&importer.cluster).await;
-    let streams =
-        Kind::ALL.map(|kind| Stream::start(client, Wanted::new(&stage.name(kind.service()), kind.port())));
+    let streams = Kind::ALL.map(|kind| Stream::start(client, Wanted::new(&stage.name(kind.service()), kind.port())));
     for_a_while(Duration::from_secs(1)).await;
     let began = Instant::now();
     restart(source, "web").await;

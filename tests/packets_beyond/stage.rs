@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -24,7 +23,7 @@ pub struct Stage {
 
 impl Stage {
     /// A namespace in all clusters, and a client in each.
-    pub async fn new(world: &Arc<World>, name: &str) -> Self {
+    pub async fn new(world: &World, name: &str) -> Self {
         let places: Vec<_> = world.clusters().iter().map(|cluster| Place::new(cluster, name)).collect();
         for place in &places {
             place.create_namespace().await;

@@ -90,13 +90,6 @@ impl Stream {
         Tally::new(self.attempts().clone(), self.shared.left_out.load(Ordering::Relaxed))
     }
 
-    /// How many attempts have come to their end since `from`, and in which of them the outcome was so.
-    pub fn count_since(&self, from: Instant, is_so: impl Fn(&Attempt) -> bool) -> (usize, usize) {
-        let attempts = self.attempts();
-        let late: Vec<_> = attempts.iter().filter(|attempt| attempt.at >= from).collect();
-        (late.len(), late.iter().filter(|attempt| is_so(attempt)).count())
-    }
-
     /// Stops asking, and waits for what is under way.
     pub async fn stop(mut self) -> Tally {
         self.shared.stop.store(true, Ordering::Relaxed);

@@ -125,10 +125,15 @@ impl Bed {
         self.cluster_with(name, ClusterOptions::default()).await
     }
 
-    /// Starts a cluster with options and waits until it is ready.
-    pub async fn cluster_with(&self, name: &str, options: ClusterOptions) -> Result<Cluster> {
+    /// Starts a cluster with options and waits until it is ready. Its number in the bed is that of the call, whichever of
+    /// several starts begins first.
+    pub fn cluster_with(
+        &self,
+        name: &str,
+        options: ClusterOptions,
+    ) -> impl Future<Output = Result<Cluster>> + Send + use<> {
         let number = self.0.clusters.fetch_add(1, Ordering::Relaxed) + 1;
-        Cluster::start(self.clone(), name.to_owned(), number, options).await
+        Cluster::start(self.clone(), name.to_owned(), number, options)
     }
 
     /// Starts clusters side by side and waits until all are ready; they come in the order of their names.
@@ -142,13 +147,8 @@ impl Bed {
         names: impl IntoIterator<Item = S>,
         options: ClusterOptions,
     ) -> Result<Vec<Cluster>> {
-        let starts: Vec<_> = names
-            .into_iter()
-            .map(|name| {
-                let (bed, name, options) = (self.clone(), name.into(), options.clone());
-                tokio::spawn(async move { bed.cluster_with(&name, options).await })
-            })
-            .collect();
+        let starts: Vec<_> =
+            names.into_iter().map(|name| tokio::spawn(self.cluster_with(&name.into(), options.clone()))).collect();
         let mut clusters = Vec::new();
         let mut first_error = None;
         // All are waited for, also after an error: a start that goes on in the background would outlive this call.

@@ -15,6 +15,7 @@ use crate::http;
 use crate::node::{self, NodeOptions};
 use crate::parts::{Arguments, Part};
 use crate::pki::{self, Pki};
+use crate::place;
 use crate::process::Process;
 use crate::site::Site;
 
@@ -340,6 +341,7 @@ impl Inner {
             .args(["dash".as_ref(), init.as_os_str()])
             .args(site.files(&self.name, &self.options, &self.dir).kubelet_args())
             .env("KUBELET", binaries()?.join("kubelet"))
+            .env("CGROUP", format!("{}/{}", place::cgroup(self.bed.dir()), self.name))
             .current_dir(&self.dir);
         *slot = Some(process.in_network(Some(site.network())).spawn()?);
         Ok(())

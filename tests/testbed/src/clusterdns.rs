@@ -250,12 +250,18 @@ fn cache(bind: Ipv4Addr, kube_dns: Ipv4Addr) -> String {
 
 /// Our block for the cluster's CoreDNS, on its address alone: others serve on this node too.
 fn stub(bind: Ipv4Addr, namesake: Ipv4Addr) -> Result<String> {
-    edited("stub.corefile", &[(PLACEHOLDER, &namesake.to_string()), ("    errors\n", &format!("    errors\n    bind {bind}\n"))])
+    edited(
+        "stub.corefile",
+        &[(PLACEHOLDER, &namesake.to_string()), ("    errors\n", &format!("    errors\n    bind {bind}\n"))],
+    )
 }
 
 /// Our block for the cache on the node, edited as its comments say.
 fn node_local(bind: Ipv4Addr, namesake: Ipv4Addr) -> Result<String> {
-    edited("nodelocal.corefile", &[(PLACEHOLDER, &namesake.to_string()), ("169.254.20.10 10.96.0.10", &bind.to_string())])
+    edited(
+        "nodelocal.corefile",
+        &[(PLACEHOLDER, &namesake.to_string()), ("169.254.20.10 10.96.0.10", &bind.to_string())],
+    )
 }
 
 /// A file of `deploy/coredns` without its comments, in which each of these texts is replaced.

@@ -56,7 +56,10 @@ impl Deployment {
         let address = format!(
             "patches:
   - target: {{kind: Service, name: namesake-dns}}
-    patch: '[{{op: add, path: /spec/clusterIP, value: {}}}]'
+    patch: |
+      - op: add
+        path: /spec/clusterIP
+        value: {}
 ",
             cluster.service_ip(DNS_SERVICE)
         );

@@ -18,6 +18,7 @@
 //!
 //! With [`ClusterOptions::node`] a cluster has a node as well, in network namespaces: real pods, kube-proxy and packets
 //! ([`Cluster::exec`], [`Cluster::cut_off`]). That needs root and some Debian packages, and takes some 5 seconds more.
+//! [`PacketBed`] is several of them with Namesake deployed as its README says, and DNS in every arrangement.
 //!
 //! The programs are built from Go modules by the script `build` beside this package when they are missing.
 //! Methods that wait are `async`; [`dig()`] and [`Cluster::kubectl`] block.
@@ -27,7 +28,9 @@ mod audit;
 mod bed;
 mod binaries;
 mod cluster;
+mod clusterdns;
 mod coredns;
+mod deployment;
 mod dig;
 mod error;
 mod exec;
@@ -38,6 +41,7 @@ mod network;
 mod node;
 mod objects;
 mod own_image;
+mod packets;
 mod parts;
 mod pki;
 mod place;
@@ -53,7 +57,9 @@ pub use audit::{Audit, AuditEntry};
 pub use bed::Bed;
 pub use binaries::binaries;
 pub use cluster::{Cluster, ClusterOptions};
+pub use clusterdns::{Arrangement, ClusterDns};
 pub use coredns::CoreDns;
+pub use deployment::NAMESPACE;
 pub use dig::{Counts, Dig, Edns, Record, dig};
 pub use error::{Error, Result};
 pub use exec::ExecOutput;
@@ -63,6 +69,7 @@ pub use network::Network;
 pub use node::{NodeOptions, ProxyMode};
 pub use objects::mcs_crds;
 pub use own_image::{NAMESAKE, OwnImage};
+pub use packets::{PacketBed, PacketOptions, Phase};
 pub use parts::Part;
 pub use process::{Process, ProcessBuilder};
 pub use proxy::Proxy;

@@ -118,12 +118,14 @@ async fn up(place: Place, clusters: &str, crds: Option<&str>, packets: bool, dua
     }
     let began = Instant::now();
     let bed = Bed::that_outlives_us(&place.dir)?;
+    // Held until the bed is kept: what is dropped before that ends.
+    let mut with_nodes = None;
     let clusters = if packets {
-        let bed = PacketBed::start_in(&bed, PacketOptions { names, dual_stack }).await?;
-        for (phase, took) in bed.phases() {
+        let packet_bed = PacketBed::start_in(&bed, PacketOptions { names, dual_stack }).await?;
+        for (phase, took) in packet_bed.phases() {
             println!("{:5.1} s  {phase}", took.as_secs_f64());
         }
-        bed.clusters.clone()
+        with_nodes.insert(packet_bed).clusters.clone()
     } else {
         bed.clusters_with(names, ClusterOptions { dual_stack, ..Default::default() }).await?
     };

@@ -198,7 +198,6 @@ cgroupDriver: cgroupfs
 # Kubelets that share a kernel can't each be the owner of its control groups.
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
-cgroupRoot: {cgroup}
 failCgroupV1: false
 failSwapOn: false
 authentication: {{anonymous: {{enabled: true}}, webhook: {{enabled: false}}}}
@@ -217,7 +216,6 @@ serializeImagePulls: false
             ip = self.ip(),
             dns = service_ip(self.number, 10),
             dir = self.dir.display(),
-            cgroup = cgroup(self.dir),
         )
     }
 
@@ -255,12 +253,6 @@ pub(crate) fn node_ip(number: u32) -> Ipv4Addr {
 /// An address of a cluster's Services.
 pub(crate) fn service_ip(number: u32, last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, (100 + number) as u8, 0, last)
-}
-
-/// The control group of a node's containers: `/namesake-testbed/<bed>/<cluster>`, in every hierarchy.
-pub(crate) fn cgroup(dir: &Path) -> String {
-    let names: Vec<_> = dir.iter().rev().take(2).filter_map(|name| name.to_str()).collect();
-    format!("/namesake-testbed/{}", names.into_iter().rev().collect::<Vec<_>>().join("/"))
 }
 
 /// The CNI plugin `ptp` would wait a second and more for the kernel to find out that nobody else has the pod's IPv6

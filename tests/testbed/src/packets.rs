@@ -87,9 +87,9 @@ impl PacketBed {
             let (clock, images, cluster) = (clock.clone(), images.clone(), cluster.clone());
             async move {
                 let name = cluster.name().to_owned();
-                let imported = clock.time(format!("{name}: importing images"), import(images, cluster.clone()));
+                let imported = clock.time(&format!("{name}: importing images"), import(images, cluster.clone()));
                 let dns = ClusterDns::start(&cluster, cluster.service_ip(DNS_SERVICE));
-                let (imported, dns) = tokio::join!(imported, clock.time(format!("{name}: cluster DNS"), dns));
+                let (imported, dns) = tokio::join!(imported, clock.time(&format!("{name}: cluster DNS"), dns));
                 imported.and(dns)
             }
         };
@@ -101,14 +101,14 @@ impl PacketBed {
             let (clock, deployment, hub, cluster) = (clock.clone(), deployment.clone(), hub.clone(), cluster.clone());
             async move {
                 let (name, to, what) = (cluster.name().to_owned(), cluster.clone(), deployment.clone());
-                clock.time(format!("{name}: namesake join"), blocking(move || what.join(&hub, &to))).await?;
+                clock.time(&format!("{name}: namesake join"), blocking(move || what.join(&hub, &to))).await?;
                 let (to, what) = (cluster.clone(), deployment.clone());
                 let deployed = async {
                     let applied = blocking(move || what.apply_dns(&to));
-                    clock.time(format!("{name}: kubectl apply -k dns"), applied).await?;
-                    clock.time(format!("{name}: DNS pods"), deployment.wait_dns(&cluster)).await
+                    clock.time(&format!("{name}: kubectl apply -k dns"), applied).await?;
+                    clock.time(&format!("{name}: DNS pods"), deployment.wait_dns(&cluster)).await
                 };
-                let plugin = clock.time(format!("{name}: plugin"), dns.start_plugin());
+                let plugin = clock.time(&format!("{name}: plugin"), dns.start_plugin());
                 let (deployed, plugin) = tokio::join!(deployed, plugin);
                 deployed.and(plugin)?;
                 dns.wait_zone().await?;
@@ -227,8 +227,8 @@ impl Clock {
         Clock { began: Instant::now(), phases: Arc::default() }
     }
 
-    fn time<T>(&self, name: impl Into<String>, step: impl Future<Output = T>) -> impl Future<Output = T> {
-        let (phases, name) = (self.phases.clone(), name.into());
+    fn time<T, F: Future<Output = T>>(&self, name: &str, step: F) -> impl Future<Output = T> + use<T, F> {
+        let (phases, name) = (self.phases.clone(), name.to_owned());
         async move {
             let began = Instant::now();
             let result = step.await;

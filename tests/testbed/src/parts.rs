@@ -46,9 +46,10 @@ const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,servic
     endpointslice-controller,endpointslice-mirroring-controller,deployment-controller,replicaset-controller,\
     statefulset-controller,clusterrole-aggregation-controller,service-cidr-controller";
 
-/// Those that look after nodes and their pods.
-const NODE_CONTROLLERS: &str =
-    "node-ipam-controller,node-lifecycle-controller,pod-garbage-collector-controller,taint-eviction-controller";
+/// Those that look after nodes and their pods, and those without whose status no pod is admitted under a quota or
+/// evicted under a budget.
+const NODE_CONTROLLERS: &str = "node-ipam-controller,node-lifecycle-controller,pod-garbage-collector-controller,\
+    taint-eviction-controller,resourcequota-controller,disruption-controller";
 
 /// What the arguments are made of.
 pub(crate) struct Arguments<'a> {

@@ -116,13 +116,46 @@ pub(crate) fn remove(dir: &Path) -> Result<()> {
     Err(Error::new(format!("cannot remove {}: {}", dir.display(), last.map(|e| e.to_string()).unwrap_or_default())))
 }
 
-/// Ends every process that carries the mark of this bed.
+/// The control group of a bed's containers in each hierarchy: `namesake-testbed/<bed>`.
+pub(crate) fn cgroup(bed: &Path) -> String {
+    format!("namesake-testbed/{}", bed.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Removes a bed's control groups, whose processes have been told to end.
+fn remove_cgroups(bed: &Path) -> Result<()> {
+    let Ok(hierarchies) = fs::read_dir("/sys/fs/cgroup") else { return Ok(()) };
+    for hierarchy in hierarchies.flatten() {
+        let group = hierarchy.path().join(cgroup(bed));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while group.is_dir() {
+            // A group goes when its last process is gone: the kernel ends those of a PID namespace by and by.
+            match remove_cgroup(&group) {
+                Err(e) if Instant::now() > deadline => return Err(e).doing(format!("removing {}", group.display())),
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        // Other beds may have groups beside.
+        let _ = fs::remove_dir(hierarchy.path().join("namesake-testbed"));
+    }
+    Ok(())
+}
+
+fn remove_cgroup(group: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(group)?.flatten() {
+        if entry.file_type()?.is_dir() {
+            remove_cgroup(&entry.path())?;
+        }
+    }
+    fs::remove_dir(group)
+}
+
+/// Ends every process that carries the mark of this bed, and removes the control groups of its containers.
 pub(crate) fn end_processes(dir: &Path) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let left = processes(dir);
         if left.is_empty() {
-            return Ok(());
+            return remove_cgroups(dir);
         }
         for pid in &left {
             // Already gone is what we want.

@@ -261,6 +261,14 @@ impl Process {
         child.wait().doing(format!("waiting for {}", self.name)).map(drop)
     }
 
+    /// Fails if it has ended by itself.
+    pub(crate) fn must_run(&self) -> Result<()> {
+        match self.exited()? {
+            Some(status) => Err(self.error(&format!("ended ({status})"))),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn error(&self, what: &str) -> Error {
         Error::new(format!("{} {what}; the end of {}:\n{}", self.name, self.log.display(), self.log_tail(20)))
     }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::clusterset::until;
 use crate::objects::{self, Manners};
 use crate::stage::{PODS, Stage};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const NAME: &str = "session affinity across clusters";
 

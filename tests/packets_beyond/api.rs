@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::ask::Trouble;
-use crate::clusterset::until;
 use crate::objects::{self, Manners};
 use crate::stage::{PODS, Stage, for_a_while, seconds};
 use crate::stream::{Stream, Wanted};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const NAME: &str = "API servers restart during changes";
 

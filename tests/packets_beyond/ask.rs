@@ -17,6 +17,10 @@ use tokio::time::timeout;
 /// How long a look-up waits: what resolvers of C libraries do.
 const LOOKUP: Duration = Duration::from_secs(5);
 
+/// How long a connection may take until it has failed, where nothing else is said: less than most clients give it, and
+/// time for the kernel to send its first packet again, which comes after 1 and 3 s.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Why there was no service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {

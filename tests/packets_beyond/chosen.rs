@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testbed::{Cluster, Process};
 
-use crate::clusterset::until;
+use crate::world::until;
 
 /// The choices of one node. Dropped, it ends.
 pub struct Choices {

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use hickory_proto::rr::{RData, RecordType};
 
-use crate::clusterset::{Place, until};
+use crate::ask::PATIENCE;
+use crate::clusterset::Place;
 use crate::objects;
 use crate::pod::ClientPod;
 use crate::stage::{PODS, Stage, ready_pods, seconds, until_pod_runs};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const NAME: &str = "a headless database";
 
@@ -65,7 +66,7 @@ pub async fn peers(world: &World) {
             right += usize::from(found.as_ref() == Ok(&vec![peer.pod.address]));
             let Ok(found) = found else { continue };
             // The hosts of both clusters have the same names: whether it is the right one tells its address.
-            let said = member.pod.connect(found[0], PORT).await.said;
+            let said = member.pod.connect(found[0], PORT, PATIENCE).await.said;
             talked += usize::from(said.as_deref() == Ok(&peer.host));
         }
     }

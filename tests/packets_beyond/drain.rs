@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::clusterset::until;
 use crate::objects::{self, Manners};
 use crate::stage::{PODS, Stage, for_a_while, seconds};
 use crate::stream::{Stream, Wanted};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const OLDEST: &str = "the oldest exporter leaves";
 pub const HANDOVER: &str = "the only exporter hands over";

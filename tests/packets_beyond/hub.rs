@@ -7,11 +7,10 @@ use serde_json::json;
 use testbed::Part;
 
 use crate::ask::Trouble;
-use crate::clusterset::until;
 use crate::objects::{self, Manners};
 use crate::stage::{PODS, Stage, for_a_while, seconds};
 use crate::stream::{Stream, Wanted};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const NAME: &str = "the hub is dead for a minute";
 

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::clusterset::until;
 use crate::objects::Manners;
 use crate::stage::{PODS, Stage, for_a_while, seconds};
 use crate::stream::{Stream, Tally, Wanted};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const NAME: &str = "a cluster is cut off for a minute";
 

@@ -8,7 +8,7 @@ use testbed::{Cluster, Network};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
-use crate::ask::{self, Connection, Trouble};
+use crate::ask::{self, Connection, PATIENCE, Trouble};
 
 /// A pod of a cluster, as a client of services.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl ClientPod {
         let (server, name) = (self.nameserver, name.to_owned());
         self.run(move || async move {
             let addresses = ask::addresses(server, &name, RecordType::A).await?;
-            ask::connect((addresses[0], port).into(), Duration::from_secs(1)).await.said
+            ask::connect((addresses[0], port).into(), PATIENCE).await.said
         })
         .await
     }
@@ -85,7 +85,7 @@ impl ClientPod {
             let mut said = Vec::with_capacity(times);
             for _ in 0..times {
                 said.push(match ask::addresses(server, &name, RecordType::A).await {
-                    Ok(addresses) => ask::connect((addresses[0], port).into(), Duration::from_secs(1)).await.said,
+                    Ok(addresses) => ask::connect((addresses[0], port).into(), PATIENCE).await.said,
                     Err(trouble) => Err(trouble),
                 });
             }
@@ -95,8 +95,8 @@ impl ClientPod {
     }
 
     /// One connection to an address that is known.
-    pub async fn connect(&self, address: IpAddr, port: u16) -> Connection {
-        self.run(move || async move { ask::connect((address, port).into(), Duration::from_secs(1)).await }).await
+    pub async fn connect(&self, address: IpAddr, port: u16, patience: Duration) -> Connection {
+        self.run(move || async move { ask::connect((address, port).into(), patience).await }).await
     }
 
     /// Connects to a server that echoes and exchanges a byte every 50 ms, on the same connection, until it breaks or
@@ -125,10 +125,10 @@ impl ClientPod {
                     stream.write_all(b"x").await?;
                     stream.read_exact(&mut echo).await
                 };
-                match tokio::time::timeout(Duration::from_secs(2), exchange).await {
+                match tokio::time::timeout(PATIENCE, exchange).await {
                     Ok(Ok(_)) => exchanges += 1,
                     Ok(Err(e)) => return (exchanges, Some(e.to_string())),
-                    Err(_) => return (exchanges, Some("no echo within 2 s".to_owned())),
+                    Err(_) => return (exchanges, Some(format!("no echo within {PATIENCE:?}"))),
                 }
             }
         });

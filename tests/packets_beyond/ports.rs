@@ -2,12 +2,12 @@
 //! another port under the same name only in its own.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::ask::Trouble;
-use crate::clusterset::until;
 use crate::objects::{self, Manners, port};
 use crate::stage::{PODS, Stage};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const RENAMED: &str = "a port under two names";
 pub const CONFLICTING: &str = "a port that clashes";
@@ -53,7 +53,7 @@ pub async fn conflicting(world: &World) {
         let mut answered = 0;
         let mut troubles = BTreeMap::new();
         for _ in 0..3 {
-            match stage.clients[cluster].connect(address, 8080).await.said {
+            match stage.clients[cluster].connect(address, 8080, Duration::from_secs(1)).await.said {
                 Ok(_) => answered += 1,
                 Err(trouble) => *troubles.entry(trouble.to_string()).or_insert(0) += 1,
             }
@@ -83,7 +83,7 @@ async fn export_in_turn(stage: &Stage, name: &str, clusters: [(usize, Vec<serde_
     for (cluster, _) in clusters {
         stage.at(cluster).apply_values(vec![objects::export(name)]).await;
         // Exports are ordered by their seconds.
-        crate::stage::for_a_while(std::time::Duration::from_millis(1100)).await;
+        crate::stage::for_a_while(Duration::from_millis(1100)).await;
     }
 }
 

@@ -9,13 +9,13 @@ use serde_json::json;
 
 use crate::ask::Trouble;
 use crate::chosen::Choices;
-use crate::clusterset::{Place, until};
+use crate::clusterset::Place;
 use crate::figures::Figures;
 use crate::objects::{self, Manners};
 use crate::slices::{Said, Slices};
 use crate::stage::{PODS, Stage, for_a_while};
 use crate::stream::{Attempt, Stream, Tally, Wanted};
-use crate::world::World;
+use crate::world::{World, until};
 
 pub const NAME: &str = "rolling update of 20 pods";
 

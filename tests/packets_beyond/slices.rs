@@ -10,7 +10,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
 
-use crate::clusterset::{Place, until};
+use crate::clusterset::Place;
+use crate::world::until;
 
 /// What is said of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::clusterset::Place;
 use crate::clusterset::place::text;
-use crate::clusterset::{Place, until};
 use crate::objects::{self, Manners};
 use crate::pod::ClientPod;
-use crate::world::{World, is_ready};
+use crate::world::{World, is_ready, until};
 
 /// The suite's wait for pods and what comes of them.
 pub const PODS: Duration = Duration::from_secs(60);

@@ -10,11 +10,14 @@ use hickory_proto::rr::RecordType;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::ask::{self, Trouble};
+use crate::ask::{self, PATIENCE, Trouble};
 use crate::pod::ClientPod;
 
 /// No more attempts than these are under way at a time; what is due beyond them is left out and counted.
 const UNDER_WAY: usize = 512;
+
+/// What takes longer than this is called slow: the kernel sends a connection's first packet again after a second.
+const SLOW: Duration = Duration::from_millis(900);
 
 /// What is asked for, and how often.
 #[derive(Clone, Debug)]
@@ -28,9 +31,9 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// A connection every 10 ms, each with a second.
+    /// A connection every 10 ms.
     pub fn new(name: &str, port: u16) -> Self {
-        Self { name: name.to_owned(), port, every: Duration::from_millis(10), patience: Duration::from_secs(1) }
+        Self { name: name.to_owned(), port, every: Duration::from_millis(10), patience: PATIENCE }
     }
 
     pub fn every(self, every: Duration) -> Self {
@@ -175,6 +178,11 @@ impl Tally {
         self.failures().count()
     }
 
+    /// How many were answered late: a packet was lost, or somebody was too busy.
+    pub fn slow(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.outcome.is_ok() && attempt.took > SLOW).count()
+    }
+
     /// How many failed by what.
     pub fn troubles(&self) -> BTreeMap<Trouble, usize> {
         let mut troubles = BTreeMap::new();
@@ -213,11 +221,12 @@ impl Tally {
         self.failures().last().map(|(attempt, _)| (first, seconds(attempt)))
     }
 
-    /// `1200 asked, 3 failed (refused 2, timed out 1)`.
+    /// `1200 asked, 3 failed (refused 2, timed out 1), 4 slower than 900ms`.
     pub fn words(&self) -> String {
         let troubles: Vec<_> = self.troubles().iter().map(|(trouble, count)| format!("{trouble} {count}")).collect();
         let why = if troubles.is_empty() { String::new() } else { format!(" ({})", troubles.join(", ")) };
         let left_out = if self.left_out == 0 { String::new() } else { format!(", {} not asked", self.left_out) };
-        format!("{} asked, {} failed{why}{left_out}", self.len(), self.failed())
+        let slow = if self.slow() == 0 { String::new() } else { format!(", {} slower than {SLOW:?}", self.slow()) };
+        format!("{} asked, {} failed{why}{slow}{left_out}", self.len(), self.failed())
     }
 }

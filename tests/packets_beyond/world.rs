@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testbed::{Arrangement, Cluster, PacketBed};
 
-use crate::clusterset::{Place, until};
+use crate::clusterset::Place;
 
 /// The namespace and the name of the controller's Deployment, as `deploy/kustomize/controller` has them.
 const CONTROLLER: (&str, &str) = ("namesake", "namesake-controller");
@@ -100,4 +100,17 @@ impl World {
 /// Whether a pod is Ready.
 pub fn is_ready(pod: &Value) -> bool {
     crate::clusterset::place::condition(pod, "Ready").is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Looks until it is so, and fails with the last look. Many scenarios look side by side, on a machine that has packets to
+/// carry meanwhile: not more than some times a second.
+pub async fn until<T>(what: &str, within: Duration, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let end = Instant::now() + within;
+    loop {
+        match look().await {
+            Ok(found) => return found,
+            Err(seen) => assert!(Instant::now() < end, "not within {within:?}: {what}; instead: {seen}"),
+        }
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
 }

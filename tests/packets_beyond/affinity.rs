@@ -1,6 +1,6 @@
 //! Session affinity: a client stays with one pod, and the pod may be of any cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -67,5 +67,10 @@ pub async fn across_clusters(world: &World) {
 /// The pods that answer a client's connections, none of which may fail.
 async fn reached_by(stage: &Stage, cluster: usize, service: &str) -> BTreeSet<String> {
     let said = stage.clients[cluster].reach_often(&stage.name(service), 80, TIMES).await;
-    said.into_iter().map(|said| said.unwrap_or_else(|e| panic!("a connection failed: {e}"))).collect()
+    let mut counts = BTreeMap::new();
+    for said in &said {
+        *counts.entry(said.clone().unwrap_or_else(|trouble| trouble.to_string())).or_insert(0) += 1;
+    }
+    assert!(said.iter().all(Result::is_ok), "{}: connections failed: {counts:?}", stage.at(cluster).id());
+    said.into_iter().flatten().collect()
 }

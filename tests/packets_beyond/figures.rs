@@ -12,6 +12,10 @@ impl Figures {
         self.0.push(duration);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The smallest duration that so many in a hundred do not exceed.
     fn percentile(sorted: &[Duration], percent: usize) -> Duration {
         sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]

@@ -2,6 +2,7 @@
 //! which part was late in each case, and how long each part of the way takes, measured by the packets.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -117,8 +118,8 @@ async fn update(world: &World, namespace: &str, manners_in_words: &str, manners:
         let what = format!("{manners_in_words}, {}", kind_in_words(kind));
         let took = format!("{:.0} s of update", (updated - began).as_secs_f64());
         world.note(NAME, what.clone(), format!("{}, {took}", tally.words()));
-        for (cause, count) in way.causes(tally) {
-            world.note(NAME, what.clone(), format!("{count} failed: {cause}"));
+        for (who, cause) in way.causes(tally) {
+            world.note(NAME, what.clone(), format!("failed since {who}: {cause}"));
         }
         for (stretch, figures) in way.stretches(tally) {
             world.note(NAME, what.clone(), format!("{stretch}: {figures}"));
@@ -170,35 +171,39 @@ impl Way<'_> {
         }
     }
 
-    /// Who was late, for each attempt that failed: with how often it was so.
-    fn causes(&self, tally: &Tally) -> BTreeMap<String, usize> {
-        let mut causes = BTreeMap::new();
+    /// Who was late, for the attempts that failed.
+    fn causes(&self, tally: &Tally) -> BTreeMap<&'static str, Cause> {
+        let mut causes = BTreeMap::<_, Cause>::new();
         for (attempt, trouble) in tally.failures() {
-            *causes.entry(self.cause(attempt, trouble)).or_default() += 1;
+            let (who, late) = self.cause(attempt);
+            let cause = causes.entry(who).or_default();
+            *cause.troubles.entry(trouble).or_default() += 1;
+            late.into_iter().for_each(|late| cause.late.add(late));
         }
         causes
     }
 
-    fn cause(&self, attempt: &Attempt, trouble: Trouble) -> String {
-        let Some(connected) = attempt.connected_at else { return format!("the look-up: {trouble}") };
-        let Some(pod) = self.pod(attempt) else { return format!("{trouble}: rejected by the client's node") };
-        let new = |slices: &Slices| slices.at(pod, connected).is_none();
-        let not_ready = |slices: &Slices, at| slices.at(pod, at).filter(|(_, said)| *said != Said::Ready);
-        let last = match self.kind {
-            Kind::ClusterSetIp => "kube-proxy",
-            Kind::Headless => "DNS (cached in the cluster's DNS)",
-        };
-        if new(self.importer) {
-            format!("{trouble}: a pod that no slice names")
-        } else if let Some((since, _)) = not_ready(self.importer, connected) {
-            format!("{trouble}: {last} late, the importer's slice had changed up to {}", later(since, connected))
-        } else if let Some((since, _)) = not_ready(self.source, connected) {
-            format!("{trouble}: the importer's slice late, the source's had changed up to {}", later(since, connected))
-        } else {
-            match self.source.at(pod, connected + Duration::from_secs(3)) {
-                Some((_, Said::Ready)) => format!("{trouble}: a pod that is ready, and stays so, does not answer"),
-                _ => format!("{trouble}: the pod was gone before the source's slice said so"),
+    /// Who was late, and how long before the connection the stage before it had known better.
+    fn cause(&self, attempt: &Attempt) -> (&'static str, Option<Duration>) {
+        let Some(connected) = attempt.connected_at else { return ("the look-up failed", None) };
+        let Some(pod) = self.pod(attempt) else { return ("rejected by the client's node, no pod was chosen", None) };
+        let knew = |slices: &Slices| slices.at(pod, connected).filter(|(_, said)| *said != Said::Ready);
+        let late = |(since, _): (Instant, Said)| Some(connected.saturating_duration_since(since));
+        match self.kind {
+            _ if self.importer.at(pod, connected).is_none() => ("a pod that the importer's slice did not name", None),
+            Kind::ClusterSetIp if let Some(known) = knew(self.importer) => {
+                ("kube-proxy was late: after the importer's slice", late(known))
             }
+            Kind::Headless if let Some(known) = knew(self.importer) => {
+                ("DNS or its cache was late: after the importer's slice", late(known))
+            }
+            _ if let Some(known) = knew(self.source) => {
+                ("the importer's slice was late: after the source's", late(known))
+            }
+            _ => match self.source.at(pod, connected + attempt.took + Duration::from_secs(3)) {
+                Some((_, Said::Ready)) => ("a pod that all say is ready did not answer", None),
+                _ => ("the pod was gone before the source's slice said so", None),
+            },
         }
     }
 
@@ -240,9 +245,19 @@ impl Way<'_> {
     }
 }
 
-/// In steps, so that like cases are counted together.
-fn later(since: Instant, at: Instant) -> String {
-    let late = at.saturating_duration_since(since);
-    let step = [50, 200, 1000, 2000, 5000, 10_000].into_iter().find(|step| late <= Duration::from_millis(*step));
-    step.map_or_else(|| "more than 10 s before".to_owned(), |step| format!("{step} ms before"))
+/// The failures that have one cause.
+#[derive(Default)]
+struct Cause {
+    troubles: BTreeMap<Trouble, usize>,
+    /// How late the connections were.
+    late: Figures,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count: usize = self.troubles.values().sum();
+        let troubles: Vec<_> = self.troubles.iter().map(|(trouble, count)| format!("{trouble} {count}")).collect();
+        write!(f, "{count} ({})", troubles.join(", "))?;
+        if self.late.is_empty() { Ok(()) } else { write!(f, ", {}", self.late) }
+    }
 }

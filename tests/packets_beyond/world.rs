@@ -87,7 +87,8 @@ impl World {
             let (new, old): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| has_flags(pod));
             let names: Vec<_> = new.iter().filter_map(|pod| pod["metadata"]["name"].as_str()).collect();
             let ready = new.iter().all(|pod| is_ready(pod));
-            let lease = hub.get("leases", CONTROLLER.1).await.unwrap_or_default();
+            let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}", CONTROLLER.0, CONTROLLER.1);
+            let lease = hub.cluster.request("GET", &lease, None).await.unwrap_or_default();
             let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
             let leads = names.iter().any(|name| holder.starts_with(name));
             let seen = format!("new {names:?} (all ready: {ready}), old {}, the lease is {holder:?}'s", old.len());

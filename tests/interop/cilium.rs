@@ -95,7 +95,8 @@ async fn mcs_r8_r94_dns_c4_e5_v1_cilium_imports_are_answered_and_left_alone() {
 
     stage.write(&derived_service("web", &derived, "")).await;
     let service = stage.west().get("services", &derived).await.unwrap();
-    let ips: Vec<&str> = service["spec"]["clusterIPs"].as_array().unwrap().iter().map(|ip| ip.as_str().unwrap()).collect();
+    let ips: Vec<&str> =
+        service["spec"]["clusterIPs"].as_array().unwrap().iter().map(|ip| ip.as_str().unwrap()).collect();
     let [four, six] = ips[..] else { panic!("{ips:?}") };
     stage.write(&import("web", "ClusterSetIP", &derived, &format!("ips: ['{four}', '{six}']"))).await;
     stage.write_status("serviceimports", "web", status(&["east", "west"], "Absent")).await;
@@ -127,7 +128,9 @@ async fn mcs_r8_r94_dns_h1_e1_e2_v13_cilium_headless_imports_are_answered_and_le
     let local = "service.cilium.io/local-endpointslice: db-4jx9c";
     let headless = "service.kubernetes.io/headless: ''";
     let host = |name: &str, address: &str, ready: bool| {
-        format!("{{addresses: ['{address}'], hostname: {name}, conditions: {{ready: {ready}, serving: {ready}, terminating: false}}}}")
+        format!(
+            "{{addresses: ['{address}'], hostname: {name}, conditions: {{ready: {ready}, serving: {ready}, terminating: false}}}}"
+        )
     };
     let own = host("db-0", "10.2.0.7", true) + ", " + &host("db-1", "10.2.0.8", false);
     stage.write(&slice(["db", &derived, "IPv4"], "4jx9c", LOCAL, "west", local, &own)).await;

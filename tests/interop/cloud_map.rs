@@ -49,8 +49,10 @@ fn endpoint(hash: &str, address: &str, more: &str) -> String {
 }
 
 fn import(name: &str, kind: &str, ips: &[&str], clusters: &[(&str, &str)]) -> String {
-    let services: Vec<_> =
-        clusters.iter().map(|(cluster, hash)| json!({"cluster": cluster, "derived-service": format!("imported-{hash}")})).collect();
+    let services: Vec<_> = clusters
+        .iter()
+        .map(|(cluster, hash)| json!({"cluster": cluster, "derived-service": format!("imported-{hash}")}))
+        .collect();
     json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport",
            "metadata": {"name": name, "annotations": {"multicluster.k8s.aws/derived-service": json!(services).to_string()}},
            "spec": {"type": kind, "ips": ips, "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]}})

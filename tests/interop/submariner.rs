@@ -111,7 +111,9 @@ async fn mcs_r8_r94_dns_h1_e1_e2_submariner_headless_imports_are_answered_and_le
     let ports = "{name: sql, port: 5432, protocol: TCP}";
     let pod = |address: &str, host: &str, ready: bool| {
         let target = format!("targetRef: {{kind: Pod, name: {host}}}");
-        format!("{{addresses: [{address}], hostname: {host}, nodeName: node-1, conditions: {{ready: {ready}}}, {target}}}")
+        format!(
+            "{{addresses: [{address}], hostname: {host}, nodeName: node-1, conditions: {{ready: {ready}}}, {target}}}"
+        )
     };
     let east = pod("10.1.0.5", "db-0", true) + ", " + &pod("10.1.0.6", "db-1", false);
     stage.write(&slice(&stage, "db", "east", true, ports, &east)).await;

@@ -50,8 +50,7 @@ impl Scenario {
         self.name.starts_with("c02_") || self.labels.contains(&"DNS")
     }
 
-    /// Whether it takes long: it has ten passes in a row, one a second. These begin first, so that the run does not end
-    /// with waiting for one of them.
+    /// Whether it takes long: it has ten passes in a row, one a second, for each cluster, family and port.
     pub fn takes_long(&self) -> bool {
         ["c03_", "c04_", "c05_"].iter().any(|long| self.name.starts_with(long))
     }

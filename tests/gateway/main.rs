@@ -2,10 +2,14 @@
 //! with the `HTTPRoute` of `deploy/samples/httproute.yaml`, whose backend is a ServiceImport; requests over real packets
 //! to pods' addresses in two clusters.
 //!
-//! How it finds the backends of a ServiceImport (envoyproxy/gateway, `internal/provider/kubernetes/controller.go`,
-//! `processBackendRefs`, and `internal/gatewayapi/route.go`, `processServiceImportDestinationSetting`): it reads the import
-//! in v1alpha1, takes the port by its number, and then all EndpointSlices of the namespace with the label
-//! `multicluster.kubernetes.io/service-name`, their endpoints at the port of that name. The derived Service is not asked.
+//! How it finds the backends of a ServiceImport (envoyproxy/gateway 1.9.1): it reads the import in v1alpha1 and takes the
+//! port by its number. Routing by service, which is asked for with `routingType: Service`, sends to `spec.ips` of the
+//! import, where kube-proxy has the endpoints of the derived Service (`processServiceImportDestinationSetting` in
+//! `internal/gatewayapi/route.go`). Routing by endpoints, its default, looks for EndpointSlices with the label
+//! `multicluster.kubernetes.io/service-name`, but leaves out those that are a Service's as well
+//! (`SetEndpointSlicesForBackend` in `internal/gatewayapi/contexts.go`: `kubernetes.io/service-name` comes first), as ours
+//! are and must be for kube-proxy, and those of Cilium, AWS Cloud Map and the reference implementation. So by default it
+//! answers 503, "no ready endpoints"; that was looked at once and is not tested here, since the next version may differ.
 //!
 //! It runs in its mode for hosts on the Kubernetes API, in which it starts Envoy itself, beside itself: no Service and no
 //! Deployment of Envoy is made, which needs images of a registry. That is all that differs from an installation by its

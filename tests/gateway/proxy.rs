@@ -21,7 +21,8 @@ const IMAGE: &str = "namesake.test/envoy-gateway:1";
 /// In this mode Envoy listens at the Gateway's port and 10000, since ports below 1024 need rights.
 const PORT: u16 = 10_080;
 
-/// Watches the API of the cluster whose pod it is, and starts Envoy itself.
+/// Watches the API of the cluster whose pod it is, and starts Envoy itself, of the version VERSION. By `routingType` it
+/// sends to the addresses of the import.
 const CONFIG: &str = "
 apiVersion: gateway.envoyproxy.io/v1alpha1
 kind: EnvoyGateway
@@ -37,9 +38,12 @@ provider:
     infrastructure:
       type: Host
       host: {configHome: /gateway/config, dataHome: /gateway/data, stateHome: /gateway/state, runtimeDir: /gateway/run}
+envoyProxy:
+  routingType: Service
+  provider: {type: Host, host: {envoyVersion: VERSION}}
 ";
 
-const POD: &str = "
+const ACCOUNT: &str = "
 apiVersion: v1
 kind: Namespace
 metadata: {name: envoy-gateway-system}
@@ -53,7 +57,11 @@ kind: ClusterRoleBinding
 metadata: {name: envoy-gateway}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{kind: ServiceAccount, name: envoy-gateway, namespace: envoy-gateway-system}]
----
+";
+
+/// The certificates by which the gateway and Envoy know each other are Secrets of the gateway's own making. It writes
+/// beside those of Envoy, so they are mounted one by one.
+const POD: &str = "
 apiVersion: v1
 kind: Pod
 metadata: {name: envoy-gateway, namespace: envoy-gateway-system}
@@ -65,6 +73,14 @@ spec:
     image: namesake.test/envoy-gateway:1
     imagePullPolicy: Never
     env: [{name: HOME, value: /gateway}, {name: USER, value: root}, {name: ENVOY_GATEWAY_NAMESPACE, value: envoy-gateway-system}]
+    volumeMounts:
+    - {name: gateway, mountPath: /certs}
+    - {name: envoy, mountPath: /gateway/config/certs/envoy/ca.crt, subPath: ca.crt}
+    - {name: envoy, mountPath: /gateway/config/certs/envoy/tls.crt, subPath: tls.crt}
+    - {name: envoy, mountPath: /gateway/config/certs/envoy/tls.key, subPath: tls.key}
+  volumes:
+  - {name: gateway, secret: {secretName: envoy-gateway}}
+  - {name: envoy, secret: {secretName: envoy}}
 ";
 
 const GATEWAY: &str = "
@@ -89,20 +105,17 @@ fn programs() -> PathBuf {
     PathBuf::from(String::from_utf8(out.stdout).unwrap().trim())
 }
 
-/// An image with the gateway, Envoy where the gateway looks for it, and fresh certificates for the two to talk.
+/// An image with the gateway, and Envoy where the gateway looks for it.
 fn image(bed: &Bed, programs: &Path) -> PathBuf {
-    let home = bed.dir().join("envoy-gateway");
-    let gateway = programs.join("envoy-gateway");
-    let made = Command::new(&gateway).args(["certgen", "--local", "--config-home"]).arg(&home).output().unwrap();
-    assert!(made.status.success(), "certgen: {}", String::from_utf8_lossy(&made.stderr));
     let version = fs::read_to_string(programs.join("envoy.version")).unwrap();
-    let envoy = format!("/gateway/data/envoy-versions/{}/bin/envoy", version.trim());
-    let config = bed.file("envoy-gateway.yaml", CONFIG).unwrap();
+    let config = bed.file("envoy-gateway.yaml", &CONFIG.replace("VERSION", version.trim())).unwrap();
+    let gateway = programs.join("envoy-gateway");
     let mut layer = Layer::new().file("/gateway/envoy-gateway", gateway).file("/gateway/config.yaml", config);
-    layer = layer.program(&envoy, programs.join("envoy")).unwrap().folder("/tmp", 0o1777).folder("/etc", 0o755);
-    for file in ["ca.crt", "tls.crt", "tls.key"] {
-        layer = layer.file(&format!("/certs/{file}"), home.join("certs/envoy-gateway").join(file));
-        layer = layer.file(&format!("/gateway/config/certs/envoy/{file}"), home.join("certs/envoy").join(file));
+    let envoy = format!("/gateway/data/envoy-versions/{}/bin/envoy", version.trim());
+    layer = layer.program(&envoy, programs.join("envoy")).unwrap();
+    for (folder, mode) in [("/tmp", 0o1777), ("/etc", 0o755), ("/certs", 0o755), ("/gateway/config/certs/envoy", 0o755)]
+    {
+        layer = layer.folder(folder, mode);
     }
     let mut archive = ImageArchive::new();
     let layer = archive.layer(layer);
@@ -112,6 +125,14 @@ fn image(bed: &Bed, programs: &Path) -> PathBuf {
     let path = bed.dir().join("envoy-gateway.tar");
     archive.write(&path).unwrap();
     path
+}
+
+/// Has the gateway make its Secrets.
+fn certificates(place: &Place, programs: &Path) {
+    let mut certgen = Command::new(programs.join("envoy-gateway"));
+    certgen.args(["certgen", "--disable-topology-injector"]).env("KUBECONFIG", place.cluster.kubeconfig());
+    let made = certgen.env("ENVOY_GATEWAY_NAMESPACE", "envoy-gateway-system").output().unwrap();
+    assert!(made.status.success(), "certgen: {}", String::from_utf8_lossy(&made.stderr));
 }
 
 /// Starts the gateway in a cluster, with a GatewayClass and a Gateway for the sample's route. Where it listens.
@@ -125,6 +146,8 @@ pub async fn start(bed: &Bed, place: &Place) -> SocketAddr {
     }
     until("the CRDs are served", PATIENCE, async || place.cluster.apply(GATEWAY).await.map_err(|e| e.to_string()))
         .await;
+    place.cluster.apply(ACCOUNT).await.unwrap();
+    certificates(place, &programs);
     place.cluster.apply(&POD.replace("NODE", &place.cluster.node_name())).await.unwrap();
     let system = place.beside("envoy-gateway-system");
     let address = until("the gateway runs", PATIENCE, async || {

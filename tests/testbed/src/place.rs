@@ -4,8 +4,10 @@
 //! says what belongs to a bed: it has no gap between a start and a note of it, and no pid can be taken over by another
 //! program.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -91,6 +93,10 @@ pub(crate) fn sweep(base: &Path) -> Result<Vec<PathBuf>> {
             gone.push(dir);
         }
     }
+    for dir in without_folder() {
+        end_processes(&dir)?;
+        gone.push(dir);
+    }
     for entry in fs::read_dir(base.join("ports")).doing(base.display())?.flatten() {
         let holder = fs::read_to_string(entry.path()).unwrap_or_default();
         if !is_bed(Path::new(holder.trim())) {
@@ -100,8 +106,12 @@ pub(crate) fn sweep(base: &Path) -> Result<Vec<PathBuf>> {
     Ok(gone)
 }
 
-/// Ends every process of a bed, then removes its folder.
+/// Ends every process of a bed, then removes its folder; and before that the beds in that folder, such as one of
+/// `testbed up` in a test.
 pub(crate) fn remove(dir: &Path) -> Result<()> {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten().filter(|entry| is_bed(&entry.path())) {
+        remove(&entry.path())?;
+    }
     end_processes(dir)?;
     // A folder that a dying process has just written to can be "not empty" once.
     let mut last = None;
@@ -170,18 +180,26 @@ pub(crate) fn end_processes(dir: &Path) -> Result<()> {
 
 /// The pids of the processes that carry the mark of this bed. The dead (zombies) are not among them.
 pub(crate) fn processes(dir: &Path) -> Vec<u32> {
-    let mut mark = format!("{MARK}=").into_bytes();
-    mark.extend_from_slice(dir.as_os_str().as_encoded_bytes());
+    let dir = dir.as_os_str().as_encoded_bytes();
+    marks().filter(|(_, mark)| mark.as_os_str().as_encoded_bytes() == dir).map(|(pid, _)| pid).collect()
+}
+
+/// The folders of beds that processes belong to and that are no beds any more: somebody has removed them.
+fn without_folder() -> BTreeSet<PathBuf> {
+    marks().map(|(_, dir)| dir).filter(|dir| !is_bed(dir)).collect()
+}
+
+/// Every other process that belongs to a bed, and the bed's folder.
+fn marks() -> impl Iterator<Item = (u32, PathBuf)> {
     let me = std::process::id();
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| *pid != me)
-        .filter(|pid| {
-            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|env| env.split(|b| *b == 0).any(|var| var == mark))
-        })
-        .collect()
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).filter(move |pid| *pid != me);
+    pids.filter_map(|pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let mark =
+            environment.split(|b| *b == 0).find_map(|var| var.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+        Some((pid, PathBuf::from(OsStr::from_bytes(mark))))
+    })
 }
 
 /// A process and all that descend from it, the eldest first.

@@ -364,6 +364,25 @@ fn everything_is_gone_after_a_kill() {
 }
 
 #[test]
+fn a_bed_whose_folder_is_gone_ends_too_and_one_in_another_ends_with_it() {
+    let home = Bed::new().unwrap();
+    let inner = home.dir().join("inner");
+    let sleeper = |dir: &std::path::Path| {
+        let mut command = Command::new("/bin/sleep");
+        command.arg("600").env("NAMESAKE_TESTBED", dir).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    Bed::that_outlives_us(&inner).unwrap().keep().unwrap();
+    let mut in_another = sleeper(&inner);
+    let mut homeless = sleeper(&home.dir().join("never-there"));
+    drop(Bed::new().unwrap());
+    assert!(!homeless.wait().unwrap().success(), "the next bed ends what has no folder");
+    assert_eq!(in_another.try_wait().unwrap(), None, "a bed that is kept goes on");
+    drop(home);
+    assert!(!in_another.wait().unwrap().success(), "its folder was in another's, which is gone");
+    assert!(!inner.exists());
+}
+
+#[test]
 fn the_command_leaves_clusters_up_and_takes_them_down() {
     let home = Bed::new().unwrap();
     let dir = home.dir().join("up");

@@ -27,6 +27,7 @@ mod merging;
 mod objects;
 mod page;
 mod play;
+mod readme;
 mod report;
 mod scenarios;
 mod slices;
@@ -131,6 +132,10 @@ fn run(args: &Arguments, trials: Vec<Trial>, families: &[Family], theatre: &Thea
             eprintln!("packets: the report can't be written: {e}");
             return ExitCode::FAILURE;
         }
+    }
+    if let Err(e) = readme::check(&report) {
+        eprintln!("packets: {e}");
+        return ExitCode::FAILURE;
     }
     conclusion.exit_code()
 }

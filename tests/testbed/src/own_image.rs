@@ -69,12 +69,14 @@ fn machine_file(path: &str) -> Result<PathBuf> {
 /// Runs the build command; the path of the program that cargo made.
 fn cargo(root: &Path, command: &str) -> Result<PathBuf> {
     let what = format!("building Namesake's image: {command}");
-    let out = Command::new("sh")
+    let mut shell = Command::new("sh");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_build(&name.to_string_lossy())) {
+        shell.env_remove(name);
+    }
+    let out = shell
         .arg("-ec")
         .arg(format!("{command} --message-format=json-render-diagnostics"))
         .current_dir(root)
-        // It would win over the command's own RUSTFLAGS.
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
@@ -84,8 +86,24 @@ fn cargo(root: &Path, command: &str) -> Result<PathBuf> {
     }
     let text = String::from_utf8_lossy(&out.stdout);
     let made = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let program = made.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    let program = made.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back();
     program.ok_or_else(|| Error::new(format!("{what}: cargo names no program")))
+}
+
+/// Whether a variable is one that cargo sets for the programs that it builds or runs, such as tests. Build scripts that
+/// look at some of them would run again each time another package's test builds the image, and minutes would go by.
+fn is_of_a_build(name: &str) -> bool {
+    const PREFIXES: [&str; 5] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CFG_", "DEP_"];
+    const NAMES: [&str; 6] = [
+        "CARGO",
+        "CARGO_CRATE_NAME",
+        "CARGO_PRIMARY_PACKAGE",
+        "CARGO_TARGET_TMPDIR",
+        "OUT_DIR",
+        // It would win over the command's own RUSTFLAGS.
+        "CARGO_ENCODED_RUSTFLAGS",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name)
 }
 
 /// What the Dockerfile says.
@@ -185,6 +203,14 @@ mod tests {
         assert_eq!(recipe.config.cmd[0], "dns");
         assert_eq!(recipe.config.user, "65532:65532");
         assert!(recipe.config.exposed.contains(&"1053/udp".to_owned()), "{recipe:?}");
+    }
+
+    #[test]
+    fn the_build_does_not_see_which_test_asks_for_it() {
+        assert!(std::env::vars().any(|(name, _)| is_of_a_build(&name)), "cargo tells a test about itself");
+        for kept in ["PATH", "HOME", "CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_BUILD_JOBS", "CARGO_NET_OFFLINE"] {
+            assert!(!is_of_a_build(kept), "{kept}");
+        }
     }
 
     #[test]

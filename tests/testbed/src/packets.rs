@@ -3,7 +3,8 @@
 
 use std::future::Future;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,10 @@ use crate::cluster::{Cluster, ClusterOptions};
 use crate::clusterdns::{Arrangement, ClusterDns};
 use crate::deployment::{DNS_SERVICE, Deployment};
 use crate::error::{Doing, Error, Result};
-use crate::images::{self, suite_images};
+use crate::images::{self, NETSHOOT, suite_images};
 use crate::node::{self, NodeOptions, ProxyMode};
-use crate::own_image::OwnImage;
+use crate::own_image::{NAMESAKE, OwnImage};
+use crate::site;
 
 /// What a packet bed is to have.
 #[derive(Clone, Debug)]
@@ -74,29 +76,46 @@ impl PacketBed {
             return Err(Error::new("a packet bed needs a cluster: names is empty"));
         }
         let clock = Clock::new();
-        let images = tokio::spawn(clock.time("images", images(bed.clone())));
-        let clusters = clock.time("control planes and nodes", clusters(bed, &options)).await;
-        // Waited for also where the clusters have failed: nothing of this call goes on after it.
-        let images = images.await.doing("making images")?;
+        // Images are made while control planes start, and imported while nodes register.
+        let up = Arc::new(AtomicBool::new(false));
+        let images = async {
+            let images = Arc::new(clock.time("making images", images(bed.dir().to_owned())).await?);
+            let dirs = options.names.iter().map(|name| bed.dir().join(name));
+            let early = dirs.map(|dir| import_early(images.clone(), dir, up.clone()));
+            clock.time("images on the nodes", side_by_side(early)).await?;
+            Ok::<_, Error>(images)
+        };
+        let clusters = async {
+            let clusters = clock.time("control planes and nodes", clusters(bed, &options)).await;
+            up.store(true, Ordering::Relaxed);
+            clusters
+        };
+        let (images, clusters) = tokio::join!(images, clusters);
         let (clusters, images) = (clusters?, images?);
         let deployment = Deployment::new(bed, images.own.program(), &clusters)?;
 
         let hub = &clusters[0];
-        let images = Arc::new(images);
         let ready = |cluster: &Cluster| {
-            let (clock, images, cluster) = (clock.clone(), images.clone(), cluster.clone());
+            let (clock, images, deployment) = (clock.clone(), images.clone(), deployment.clone());
+            let (cluster, is_hub) = (cluster.clone(), cluster.number() == hub.number());
             async move {
-                let name = cluster.name().to_owned();
-                let imported = clock.time(&format!("{name}: importing images"), import(images, cluster.clone()));
+                let deployed = async {
+                    import_late(images, cluster.clone()).await?;
+                    if is_hub {
+                        let hub = cluster.clone();
+                        let applied = blocking(move || deployment.apply_controller(&hub));
+                        clock.time("kubectl apply -k controller", applied).await?;
+                    }
+                    Ok(())
+                };
                 let dns = ClusterDns::start(&cluster, cluster.service_ip(DNS_SERVICE));
-                let (imported, dns) = tokio::join!(imported, clock.time(&format!("{name}: cluster DNS"), dns));
-                imported.and(dns)
+                let dns = clock.time(&format!("{}: cluster DNS", cluster.name()), dns);
+                let (deployed, dns) = tokio::join!(deployed, dns);
+                deployed.and(dns)
             }
         };
         let mut dns = side_by_side(clusters.iter().map(ready)).await?;
 
-        let (to, what) = (hub.clone(), deployment.clone());
-        clock.time("kubectl apply -k controller", blocking(move || what.apply_controller(&to))).await?;
         let joined = |(cluster, mut dns): (&Cluster, ClusterDns)| {
             let (clock, deployment, hub, cluster) = (clock.clone(), deployment.clone(), hub.clone(), cluster.clone());
             async move {
@@ -143,7 +162,7 @@ impl PacketBed {
     }
 
     /// A kubeconfig with a context of each cluster's name.
-    pub fn kubeconfig(&self) -> &std::path::Path {
+    pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
@@ -165,21 +184,55 @@ struct Images {
     own_archive: PathBuf,
 }
 
-async fn images(bed: Bed) -> Result<Images> {
+impl Images {
+    fn archives(&self) -> [&Path; 2] {
+        [&self.suite, &self.own_archive]
+    }
+}
+
+/// Makes the archives. Its thread holds no part of the bed, so that a build of minutes keeps no bed up that was given up.
+async fn images(dir: PathBuf) -> Result<Images> {
     blocking(move || {
         let suite = suite_images()?;
         let own = OwnImage::build()?;
-        let own_archive = bed.dir().join("namesake-image.tar");
+        let own_archive = dir.join("namesake-image.tar");
         own.write(&own_archive)?;
         Ok(Images { suite, own, own_archive })
     })
     .await
 }
 
-async fn import(images: Arc<Images>, cluster: Cluster) -> Result<()> {
+/// Imports into the containerd of the cluster in `dir` as soon as it answers. A cluster that had to start over, or did
+/// not start, may have none of it: that is for [`import_late`], or for the start's own error.
+async fn import_early(images: Arc<Images>, dir: PathBuf, up: Arc<AtomicBool>) -> Result<()> {
+    loop {
+        // Looked at in this order, a containerd that answers late is asked once more.
+        let last = up.load(Ordering::Relaxed);
+        let (images, dir) = (images.clone(), dir.clone());
+        let import = move || {
+            let answers = site::containerd_answers(&dir);
+            if answers {
+                let _ = images.archives().map(|archive| site::import_image(&dir, archive));
+            }
+            Ok(answers)
+        };
+        if blocking(import).await? || last {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Imports what is not there yet.
+async fn import_late(images: Arc<Images>, cluster: Cluster) -> Result<()> {
     blocking(move || {
-        cluster.import_image(&images.suite)?;
-        cluster.import_image(&images.own_archive)
+        let archives = images.archives().into_iter().zip([NETSHOOT, NAMESAKE]);
+        for (archive, name) in archives {
+            if !cluster.has_image(name)? {
+                cluster.import_image(archive)?;
+            }
+        }
+        Ok(())
     })
     .await
 }

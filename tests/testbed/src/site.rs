@@ -70,6 +70,26 @@ pub(crate) fn node_name(cluster: &str) -> String {
     format!("{cluster}-node1")
 }
 
+/// `ctr`, speaking to the containerd of the node whose cluster has this folder.
+fn ctr(dir: &Path) -> Command {
+    let mut ctr = Command::new("ctr");
+    ctr.arg("--address").arg(dir.join("containerd.sock")).args(["--namespace", "k8s.io"]).stdin(Stdio::null());
+    ctr
+}
+
+/// Whether that containerd answers.
+pub(crate) fn containerd_answers(dir: &Path) -> bool {
+    dir.join("containerd.sock").exists() && ctr(dir).arg("version").output().is_ok_and(|out| out.status.success())
+}
+
+/// Gives it the images of an archive.
+pub(crate) fn import_image(dir: &Path, archive: &Path) -> Result<()> {
+    run(
+        ctr(dir).args(["images", "import"]).arg(archive),
+        &format!("{}: importing {}", dir.display(), archive.display()),
+    )
+}
+
 impl Cluster {
     /// The name of its node.
     pub fn node_name(&self) -> String {
@@ -115,15 +135,13 @@ impl Cluster {
 
     /// Gives its node the images of an OCI archive, so that pods can be made of them without a registry.
     pub fn import_image(&self, archive: &Path) -> Result<()> {
-        let mut ctr = Command::new("ctr");
-        ctr.arg("--address").arg(self.dir().join("containerd.sock")).args([
-            "--namespace",
-            "k8s.io",
-            "images",
-            "import",
-        ]);
-        let what = format!("cluster {}: importing {}", self.name(), archive.display());
-        run(ctr.arg(archive).stdin(Stdio::null()), &what)
+        import_image(self.dir(), archive)
+    }
+
+    /// Whether its node has an image of this whole name.
+    pub(crate) fn has_image(&self, name: &str) -> Result<bool> {
+        let out = ctr(self.dir()).args(["images", "ls", "--quiet"]).output().doing("running ctr")?;
+        Ok(String::from_utf8_lossy(&out.stdout).lines().any(|line| line == name))
     }
 
     /// Takes its node off the network: nodes and pods of other clusters can't be reached, nor reach it. Inside, and from

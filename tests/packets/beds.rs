@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde::Serialize;
-use testbed::{Arrangement, PacketBed, PacketOptions};
+use testbed::{Arrangement, Cluster, PacketBed, PacketOptions};
 
 use crate::clusterset::place::text;
 use crate::grid::{Column, Family};
@@ -27,6 +27,8 @@ pub struct ClusterFacts {
     pub name: String,
     pub kubernetes: String,
     pub kubelet: String,
+    /// What its kube-proxy programs: nftables or iptables.
+    pub kube_proxy: String,
     pub containers: String,
     pub kernel: String,
 }
@@ -38,7 +40,7 @@ impl Beds {
             let began = Instant::now();
             let options = PacketOptions { dual_stack: *family == Family::DualStack, ..PacketOptions::clusters(2) };
             let bed = PacketBed::start(options).await?;
-            let names: Vec<_> = bed.clusters.iter().map(testbed::Cluster::name).collect();
+            let names: Vec<_> = bed.clusters.iter().map(Cluster::name).collect();
             let (names, seconds) = (names.join(" and "), began.elapsed().as_secs_f64());
             println!("{}: {names} are ready after {seconds:.1} s", family.name());
             Ok((*family, bed))
@@ -73,6 +75,7 @@ impl Beds {
                     name: cluster.name().to_owned(),
                     kubernetes: text(&version["gitVersion"]).to_owned(),
                     kubelet: of("kubeletVersion"),
+                    kube_proxy: kube_proxy(cluster),
                     containers: of("containerRuntimeVersion"),
                     kernel: of("kernelVersion"),
                 });
@@ -81,6 +84,12 @@ impl Beds {
         }
         all
     }
+}
+
+/// The mode in the configuration that the cluster's kube-proxy runs with.
+fn kube_proxy(cluster: &Cluster) -> String {
+    let text = std::fs::read_to_string(cluster.dir().join("proxy.yaml")).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("mode: ")).unwrap_or_default().to_owned()
 }
 
 /// The version of the CoreDNS in the clusters, as its program says it.

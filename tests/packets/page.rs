@@ -24,7 +24,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; }
 details { border-bottom: 1px solid var(--line); padding: .4rem 0; }
 @media (max-width: 40rem) {
   body { padding: .6rem; font-size: 14px; }
-  thead tr:nth-child(2) th { writing-mode: vertical-rl; padding: .3rem 0; }
+  thead tr:nth-child(2) th:not(:first-child) { writing-mode: vertical-rl; padding: .3rem 0; }
   .time { display: none; }
 }
 ";
@@ -142,8 +142,14 @@ fn facts(report: &Report) -> String {
     for bed in &report.beds {
         for cluster in &bed.clusters {
             lines.push(format!(
-                "{} {}: Kubernetes {}, kubelet {}, {}, Linux {}",
-                bed.family, cluster.name, cluster.kubernetes, cluster.kubelet, cluster.containers, cluster.kernel
+                "{} {}: Kubernetes {}, kubelet {}, kube-proxy by {}, {}, Linux {}",
+                bed.family,
+                cluster.name,
+                cluster.kubernetes,
+                cluster.kubelet,
+                cluster.kube_proxy,
+                cluster.containers,
+                cluster.kernel
             ));
         }
     }

@@ -28,7 +28,12 @@ impl Scenario {
 
     /// What it says, in words.
     pub fn title(&self) -> String {
-        self.name[4..].replace('_', " ")
+        let word = |word| match word {
+            "dns" | "srv" | "ip" => word.to_uppercase(),
+            "ips" => "IPs".to_owned(),
+            _ => word.to_owned(),
+        };
+        self.name[4..].split('_').map(word).collect::<Vec<_>>().join(" ")
     }
 
     /// Whether every implementation has to pass it.

@@ -41,7 +41,7 @@ pub async fn until_slice(place: &Place, family: &str, holds: impl Fn(&Value) -> 
             let some = slice["endpoints"].as_array().is_some_and(|endpoints| !endpoints.is_empty());
             some && slice["addressType"] == family && holds(slice)
         };
-        slices.iter().find(fits).cloned().ok_or_else(|| format!("{slices:?}"))
+        slices.iter().find(fits).cloned().ok_or_else(|| Value::from(slices).to_string())
     })
     .await
 }

@@ -10,8 +10,8 @@
 //! Clients are threads of this process in the network namespaces of pods: each look-up is a datagram to the cluster's own
 //! DNS server, each connection a TCP connection of the pod. Nothing is asked twice.
 //!
-//! The scenarios come in groups. Those of a group run side by side in namespaces of their own; a group that cuts, kills or
-//! measures has one scenario. Needs root.
+//! The scenarios come in groups. Those of a group run side by side in namespaces of their own and do not disturb each other;
+//! what kills, or promises that nothing fails under load, is alone in its group. Needs root.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may end so")]
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "what was counted")]
@@ -121,7 +121,6 @@ fn groups(drive: &Drive) -> Vec<Group> {
             ],
         },
         alone(trial!("a_rolling_update_of_pods_that_linger_fails_nobody", rollout::careful)),
-        alone(trial!("a_rolling_update_of_pods_that_go_at_once_is_counted", rollout::careless)),
         Group {
             flags: &[drain::DRAIN, partition::TTL, partition::GRACE],
             trials: vec![
@@ -130,7 +129,14 @@ fn groups(drive: &Drive) -> Vec<Group> {
             ],
         },
         alone(trial!("api_servers_restart_and_nothing_is_lost", api::restarts)),
-        alone(trial!("a_cluster_cut_off_for_a_minute_heals", partition::for_a_minute)),
+        Group {
+            flags: &[],
+            // The minute is one of waiting, and the update needs only the other two clusters.
+            trials: vec![
+                trial!("a_cluster_cut_off_for_a_minute_heals", partition::for_a_minute),
+                trial!("a_rolling_update_of_pods_that_go_at_once_is_counted", rollout::careless),
+            ],
+        },
         alone(trial!("a_hub_dead_for_a_minute_stops_no_traffic", hub::for_a_minute)),
     ]
 }

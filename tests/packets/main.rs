@@ -50,7 +50,7 @@ use report::Report;
 
 /// How many scenarios are played side by side unless `--test-threads` says otherwise. They wait more than they work, but
 /// each begins with two or three pods; with more of them at once, two cores are late for the suite's four seconds a command.
-const SIDE_BY_SIDE: usize = 6;
+const SIDE_BY_SIDE: usize = 4;
 
 /// How a program ends that Ctrl-C stopped.
 const STOPPED: u8 = 130;

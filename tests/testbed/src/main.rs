@@ -1,11 +1,12 @@
 //! The test bed as a command for people: clusters that stay up until `down`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use testbed::{Bed, Cluster, ClusterOptions, Error, PacketBed, PacketOptions, Result};
+use testbed::{Bed, Cluster, ClusterOptions, Error, NAMESAKE, OwnImage, PacketBed, PacketOptions, Result};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Real Kubernetes clusters on this machine.
 ///
@@ -63,6 +64,13 @@ enum Command {
         #[arg(long)]
         path: bool,
     },
+    /// Build Namesake's image as deploy/image/Dockerfile says, without a container engine
+    #[command(after_help = "Example:
+  testbed image namesake.tar && ctr --namespace k8s.io images import namesake.tar")]
+    Image {
+        /// Where to write it, as an OCI archive; without it, only the program is built
+        file: Option<PathBuf>,
+    },
     /// End the clusters and remove their data
     Down {
         #[command(flatten)]
@@ -84,25 +92,50 @@ fn default_dir() -> PathBuf {
     cache.unwrap_or_else(std::env::temp_dir).join("namesake-testbed-up")
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(e) => {
+            eprintln!("testbed: starting threads: {e}");
+            return ExitCode::FAILURE;
+        }
+    };
     let done = match Cli::parse().command {
-        Command::Up { place, clusters, crds, packets, dual_stack } => {
+        Command::Up { place, clusters, crds, packets, dual_stack } => runtime.block_on(async {
             tokio::select! {
                 done = up(place, &clusters, crds.as_deref(), packets, dual_stack) => done,
                 // Dropping the other branch ends what it has started.
-                _ = tokio::signal::ctrl_c() => Err(Error::new("interrupted; nothing stays up")),
+                signal = told_to_end() => Err(Error::new(format!("ended by {signal}; nothing stays up"))),
             }
-        }
+        }),
         Command::Kubeconfig { place, path } => kubeconfig(&place, path),
         Command::Down { place } => down(&place),
+        Command::Image { file } => image(file.as_deref()),
     };
+    // What goes on in threads is waited for, since it may hold a part of the bed, such as a kubectl (30 s at most); a
+    // build of the image does not.
+    runtime.shutdown_timeout(Duration::from_secs(35));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("testbed: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Waits for a signal that ends programs; its name.
+async fn told_to_end() -> &'static str {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            // Then it ends this program as it ends any.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => "SIGINT",
+        _ = terminated => "SIGTERM",
     }
 }
 
@@ -155,6 +188,15 @@ fn kubeconfig(place: &Place, path: bool) -> Result<()> {
         println!("{}", file.display())
     } else {
         println!("{text}")
+    }
+    Ok(())
+}
+
+fn image(file: Option<&Path>) -> Result<()> {
+    let image = OwnImage::build()?;
+    if let Some(file) = file {
+        image.write(file)?;
+        println!("{NAMESAKE} in {}", file.display());
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ impl PacketBed {
         // Images are made while control planes start, and imported while nodes register.
         let up = Arc::new(AtomicBool::new(false));
         let images = async {
-            let images = Arc::new(clock.time("making images", images(bed.clone())).await?);
+            let images = Arc::new(clock.time("making images", images(bed.dir().to_owned())).await?);
             let dirs = options.names.iter().map(|name| bed.dir().join(name));
             let early = dirs.map(|dir| import_early(images.clone(), dir, up.clone()));
             clock.time("images on the nodes", side_by_side(early)).await?;
@@ -190,11 +190,12 @@ impl Images {
     }
 }
 
-async fn images(bed: Bed) -> Result<Images> {
+/// Makes the archives. Its thread holds no part of the bed, so that a build of minutes keeps no bed up that was given up.
+async fn images(dir: PathBuf) -> Result<Images> {
     blocking(move || {
         let suite = suite_images()?;
         let own = OwnImage::build()?;
-        let own_archive = bed.dir().join("namesake-image.tar");
+        let own_archive = dir.join("namesake-image.tar");
         own.write(&own_archive)?;
         Ok(Images { suite, own, own_archive })
     })

@@ -107,7 +107,8 @@ fn what_the_readme_names_is_there() {
             named.insert(target.to_owned());
         }
     }
-    let anchor = |heading: &str| heading.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-");
+    let anchor =
+        |heading: &str| heading.trim_start_matches(['#', ' ']).to_lowercase().replace(',', "").replace(' ', "-");
     let headings: BTreeSet<_> = readme.lines().filter(|line| line.starts_with("##")).map(anchor).collect();
     for (at, _) in readme.match_indices("](#") {
         let target = readme[at + 3..].split(')').next().unwrap();
@@ -150,6 +151,10 @@ fn what_the_readme_names_is_there() {
                 "clusters",
                 "dual-stack",
                 "path",
+                "name",
+                "network",
+                "k3s-arg",
+                "test",
             ];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }

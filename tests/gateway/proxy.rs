@@ -18,8 +18,8 @@ pub const ROUTE: &str = "/apis/gateway.networking.k8s.io/v1/namespaces/shop/http
 
 const IMAGE: &str = "namesake.test/envoy-gateway:1";
 
-/// In this mode Envoy listens at the Gateway's port and 10000, since ports below 1024 need rights.
-const PORT: u16 = 10_080;
+/// In this mode Envoy listens at the Gateway's own port.
+const PORT: u16 = 80;
 
 /// Watches the API of the cluster whose pod it is, and starts Envoy itself, of the version VERSION. By `routingType` it
 /// sends to the addresses of the import.

@@ -148,6 +148,7 @@ fn what_the_readme_names_is_there() {
                 "raw",
                 "server-side",
                 "packets",
+                "no-packets",
                 "clusters",
                 "dual-stack",
                 "path",

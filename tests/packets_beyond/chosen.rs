@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use testbed::{Cluster, Process};
 
+use crate::ask::PATIENCE;
 use crate::world::until;
 
 /// The choices of one node. Dropped, it ends.
@@ -21,8 +22,12 @@ impl Choices {
         let program = ["/usr/sbin/conntrack", "/usr/bin/conntrack"].into_iter().find(|path| Path::new(path).exists());
         let program = program.expect("the command conntrack, of the Debian package conntrack");
         // Its name in the log is the cluster's: one process a node.
-        let process =
-            cluster.in_node("conntrack", program).unwrap().args(["-E", "-e", "NEW", "-p", "tcp"]).spawn().unwrap();
+        let process = cluster
+            .in_node("conntrack", program)
+            .unwrap()
+            .args(["-E", "-e", "NEW", "-p", "tcp", "-o", "timestamp"])
+            .spawn()
+            .unwrap();
         // It listens once it has a socket; what tells is that its own binding of it is done.
         until("conntrack listens", Duration::from_secs(10), async || {
             assert!(process.exited().unwrap().is_none(), "conntrack has ended: {}", process.log_tail(5));
@@ -38,22 +43,47 @@ impl Choices {
         Self { process }
     }
 
-    /// The chosen pod by the client's port, for all connections of a client until now. A port that was used twice keeps
-    /// its last choice.
-    pub fn of(&self, client: IpAddr) -> HashMap<u16, IpAddr> {
+    /// The choices for all connections of a client until now.
+    pub fn of(&self, client: IpAddr) -> Chosen {
         let log = self.process.log().unwrap();
-        log.lines().filter_map(|line| choice(line, client)).collect()
+        let mut chosen = Chosen { anchor: (Instant::now(), SystemTime::now()), by_port: HashMap::new() };
+        for (at, port, pod) in log.lines().filter_map(|line| choice(line, client)) {
+            chosen.by_port.entry(port).or_default().push((at, pod));
+        }
+        chosen
     }
 }
 
-/// `[NEW] tcp 6 120 SYN_SENT src=10.202.0.5 dst=10.102.3.4 sport=4567 dport=80 [UNREPLIED] src=10.201.0.7 dst=10.202.0.5
-/// sport=8080 dport=4567`: who connects to whom, and from whom the answers will come.
-fn choice(line: &str, client: IpAddr) -> Option<(u16, IpAddr)> {
+/// The choices for the connections of one client.
+pub struct Chosen {
+    /// The same moment by both clocks.
+    anchor: (Instant, SystemTime),
+    /// By the client's port, which comes again and again: when, and which pod.
+    by_port: HashMap<u16, Vec<(Duration, IpAddr)>>,
+}
+
+impl Chosen {
+    /// The pod that was chosen for the connection from this port that was begun at this time.
+    pub fn pod(&self, port: u16, begun: Instant) -> Option<IpAddr> {
+        let (instant, time) = self.anchor;
+        let at = (time - instant.saturating_duration_since(begun)).duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let choices = self.by_port.get(&port)?.iter();
+        // A port is free again after its connection at the earliest: what is near in time is that connection's.
+        let near = choices.map(|(chosen, pod)| (chosen.abs_diff(at), *pod)).filter(|(away, _)| *away < PATIENCE);
+        near.min_by_key(|(away, _)| *away).map(|(_, pod)| pod)
+    }
+}
+
+/// `[1796012345.678901] [NEW] tcp 6 120 SYN_SENT src=10.202.0.5 dst=10.102.3.4 sport=4567 dport=80 [UNREPLIED]
+/// src=10.201.0.7 dst=10.202.0.5 sport=8080 dport=4567`: who connects to whom, and from whom the answers will come.
+fn choice(line: &str, client: IpAddr) -> Option<(Duration, u16, IpAddr)> {
     let value = |key: &str, which: usize| {
         line.split_whitespace().filter_map(|word| word.strip_prefix(key)?.strip_prefix('=')).nth(which)
     };
     if value("src", 0)?.parse::<IpAddr>().ok()? != client {
         return None;
     }
-    Some((value("sport", 0)?.parse().ok()?, value("src", 1)?.parse().ok()?))
+    let at: f64 = line.trim_start().strip_prefix('[')?.split(']').next()?.parse().ok()?;
+    let at = Duration::try_from_secs_f64(at).ok()?;
+    Some((at, value("sport", 0)?.parse().ok()?, value("src", 1)?.parse().ok()?))
 }

@@ -1,7 +1,7 @@
 //! A rolling update of 20 pods under a constant stream of look-ups and connections from another cluster: how many fail,
 //! which part was late in each case, and how long each part of the way takes, measured by the packets.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::ask::Trouble;
-use crate::chosen::Choices;
+use crate::chosen::{Choices, Chosen};
 use crate::clusterset::Place;
 use crate::figures::Figures;
 use crate::objects::{self, Manners};
@@ -158,15 +158,15 @@ struct Way<'a> {
     kind: Kind,
     source: &'a Slices,
     importer: &'a Slices,
-    /// Which pod kube-proxy chose, by the client's port.
-    chosen: &'a HashMap<u16, IpAddr>,
+    /// Which pod kube-proxy chose.
+    chosen: &'a Chosen,
 }
 
 impl Way<'_> {
     /// The pod that an attempt went to.
     fn pod(&self, attempt: &Attempt) -> Option<IpAddr> {
         match self.kind {
-            Kind::ClusterSetIp => self.chosen.get(&attempt.port).copied(),
+            Kind::ClusterSetIp => self.chosen.pod(attempt.port, attempt.connected_at?),
             Kind::Headless => attempt.address,
         }
     }

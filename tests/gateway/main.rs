@@ -89,7 +89,7 @@ async fn mcs_w46_w71_w72_envoy_gateway_routes_to_an_import() {
         place.create_namespace().await;
         backends.push(proxy::backend(place));
     }
-    let gateway = proxy::start(&set.bed, &west).await;
+    let gateway = proxy::start(&west).await;
 
     east.apply(&store(backends[0])).await;
     west.until_ready("store").await;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use testbed::{Bed, ImageArchive, ImageConfig, Layer, suite_images};
+use testbed::{ImageArchive, ImageConfig, Layer, suite_images};
 
 use crate::PATIENCE;
 use crate::clusterset::place::text;
@@ -105,10 +105,15 @@ fn programs() -> PathBuf {
     PathBuf::from(String::from_utf8(out.stdout).unwrap().trim())
 }
 
-/// An image with the gateway, and Envoy where the gateway looks for it.
-fn image(bed: &Bed, programs: &Path) -> PathBuf {
+/// An image with the gateway, and Envoy where the gateway looks for it. It is kept beside the programs: hashing 300 MB
+/// takes half a minute in a debug build.
+fn image(programs: &Path) -> PathBuf {
     let version = fs::read_to_string(programs.join("envoy.version")).unwrap();
-    let config = bed.file("envoy-gateway.yaml", &CONFIG.replace("VERSION", version.trim())).unwrap();
+    let (config, text) = (programs.join("config.yaml"), CONFIG.replace("VERSION", version.trim()));
+    // Where it is the same it keeps its time, by which the image is known again.
+    if fs::read_to_string(&config).unwrap_or_default() != text {
+        fs::write(&config, text).unwrap();
+    }
     let gateway = programs.join("envoy-gateway");
     let mut layer = Layer::new().file("/gateway/envoy-gateway", gateway).file("/gateway/config.yaml", config);
     let envoy = format!("/gateway/data/envoy-versions/{}/bin/envoy", version.trim());
@@ -122,8 +127,10 @@ fn image(bed: &Bed, programs: &Path) -> PathBuf {
     let entrypoint = ["/gateway/envoy-gateway", "server", "--config-path", "/gateway/config.yaml"];
     let entrypoint = entrypoint.map(str::to_owned).to_vec();
     archive.image(IMAGE, &[layer], ImageConfig { entrypoint, ..ImageConfig::default() });
-    let path = bed.dir().join("envoy-gateway.tar");
-    archive.write(&path).unwrap();
+    let path = programs.join(format!("image-{}.tar", archive.key().unwrap()));
+    if !path.is_file() {
+        archive.write(&path).unwrap();
+    }
     path
 }
 
@@ -136,12 +143,12 @@ fn certificates(place: &Place, programs: &Path) {
 }
 
 /// Starts the gateway in a cluster, with a GatewayClass and a Gateway for the sample's route. Where it listens.
-pub async fn start(bed: &Bed, place: &Place) -> SocketAddr {
+pub async fn start(place: &Place) -> SocketAddr {
     let programs = programs();
     for crd in fs::read_dir(programs.join("crds")).unwrap() {
         place.cluster.apply(&fs::read_to_string(crd.unwrap().path()).unwrap()).await.unwrap();
     }
-    for archive in [suite_images().unwrap(), image(bed, &programs)] {
+    for archive in [suite_images().unwrap(), image(&programs)] {
         place.cluster.import_image(&archive).unwrap();
     }
     until("the CRDs are served", PATIENCE, async || place.cluster.apply(GATEWAY).await.map_err(|e| e.to_string()))

@@ -8,11 +8,12 @@ use crate::stage::{Stage, as_it_is, strings};
 
 pub async fn c06_addresses_are_the_clusterset_ips(stage: &Stage) {
     stage.exported(as_it_is).await;
+    let families = stage.families().await.len();
     for place in &stage.places {
         let addresses = until(&format!("{}: the import has addresses", place.id()), PATIENCE, async || {
             let import = place.import(HELLO).await.ok_or("there is no ServiceImport")?;
             let addresses = strings(&import["spec"]["ips"]);
-            if addresses.is_empty() { Err(import.to_string()) } else { Ok(addresses) }
+            if addresses.len() != families { Err(import.to_string()) } else { Ok(addresses) }
         })
         .await;
         for address in addresses {

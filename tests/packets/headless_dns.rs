@@ -54,7 +54,8 @@ pub async fn c12_srv_is_a_record_for_each_pod(stage: &Stage) {
     for place in &stage.places {
         let records = place.until_srv(&stage.name(), pods.len()).await;
         for (address, host) in &pods {
-            let record = records.iter().find(|record| record.target.starts_with(host));
+            let label = format!("{host}.");
+            let record = records.iter().find(|record| record.target.starts_with(&label));
             let record = record.unwrap_or_else(|| panic!("{}: none is {host} of {address}: {records:?}", place.id()));
             assert_eq!(record.port, 42, "{}: {records:?}", place.id());
         }

@@ -130,7 +130,7 @@ fn groups(drive: &Drive) -> Vec<Group> {
         },
         alone(trial!("api_servers_restart_and_nothing_is_lost", api::restarts)),
         Group {
-            flags: &[],
+            flags: &[partition::TTL, partition::GRACE],
             // The minute is one of waiting, and the update needs only the other two clusters.
             trials: vec![
                 trial!("a_cluster_cut_off_for_a_minute_heals", partition::for_a_minute),

@@ -83,6 +83,7 @@ impl Bed {
         let base = place::base()?;
         let _lock = place::lock(&base)?;
         if !dir.exists() {
+            place::sweep(&base)?;
             return Ok(false);
         }
         let dir = dir.canonicalize().doing(dir.display())?;

@@ -40,6 +40,8 @@ impl Fabric {
         // A cluster that is gone, or whose start has failed, has left the bridge.
         joined.retain(|(other, network)| *other != number && network.path().exists());
         let port = port(number);
+        // Its wire goes a moment after it.
+        let _ = self.network.ip(&format!("link del {port}"));
         self.network.ip(&format!("link add {port} type veth peer name eth0 netns {}", node.path().display()))?;
         self.network.ip(&format!("link set {port} master fabric up"))?;
         node.sysctl(&[

@@ -3,7 +3,8 @@
 set -eu
 # The node's root of control groups is a group of the bed's, in each hierarchy (cgroup v1): the groups of its containers
 # lie there, and go with the bed. A namespace makes it the root also in what /proc says.
-if [ -n "${CGROUP:-}" ]; then
+# On cgroup v2 there is one hierarchy, and the groups lie in the machine's root of it (not tried).
+if [ -n "${CGROUP:-}" ] && [ ! -f /sys/fs/cgroup/cgroup.controllers ]; then
   for top in /sys/fs/cgroup/*/; do
     [ -f "$top/cgroup.procs" ] || continue
     group=$top
@@ -26,6 +27,15 @@ mount -t tmpfs node-run /run
 mount -t tmpfs node-log /var/log
 mkdir -p overlay/upper overlay/work
 mount -t overlay -o lowerdir=/var/lib,upperdir="$PWD/overlay/upper",workdir="$PWD/overlay/work" node-lib /var/lib
+# The kubelet sets six of the kernel's settings, which are the whole machine's. Here it finds them as it wants them, and the
+# machine's stay as they are.
+mkdir -p kernel
+for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
+  kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
+  file=kernel/$(echo "${setting%=*}" | tr / -)
+  echo "${setting#*=}" >"$file"
+  mount --bind "$file" "/proc/sys/${setting%=*}"
+done
 containerd -c containerd.toml >>containerd.log 2>&1 &
 until ctr -a containerd.sock version >/dev/null 2>&1; do
   kill -0 $! || { echo "containerd has ended"; tail -20 containerd.log; exit 1; }

@@ -184,9 +184,13 @@ pub(crate) fn processes(dir: &Path) -> Vec<u32> {
     marks().filter(|(_, mark)| mark.as_os_str().as_encoded_bytes() == dir).map(|(pid, _)| pid).collect()
 }
 
-/// The folders of beds that processes belong to and that are no beds any more: somebody has removed them.
+/// The folders of beds that processes belong to and that are no beds any more: somebody has removed them. Processes of
+/// other users, or that see another file system than we do, are none of ours.
 fn without_folder() -> BTreeSet<PathBuf> {
-    marks().map(|(_, dir)| dir).filter(|dir| !is_bed(dir)).collect()
+    let seen = |path: &str| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let user = |pid: &str| fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid());
+    let ours = |pid: u32| user(&pid.to_string()) == user("self") && seen(&format!("/proc/{pid}/root/")) == seen("/");
+    marks().filter(|(pid, dir)| dir.is_absolute() && !is_bed(dir) && ours(*pid)).map(|(_, dir)| dir).collect()
 }
 
 /// Every other process that belongs to a bed, and the bed's folder.

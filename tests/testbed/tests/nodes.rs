@@ -70,13 +70,15 @@ async fn running(cluster: &Cluster, pod: &str) -> Vec<String> {
     .await
 }
 
-/// The interfaces of this machine's own network and the rules in it.
-fn own_network() -> (BTreeSet<String>, String) {
+/// The interfaces of this machine's own network, the rules in it, and the settings of the kernel that a kubelet changes.
+fn own_network() -> (BTreeSet<String>, String, Vec<String>) {
     let names = std::fs::read_dir("/sys/class/net").unwrap().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    let rules = Command::new("nft").args(["list", "ruleset"]).output().unwrap();
+    let rules = Command::new("nft").args(["--stateless", "list", "ruleset"]).output().unwrap();
     assert!(rules.status.success(), "{}", String::from_utf8_lossy(&rules.stderr));
-    (names, String::from_utf8(rules.stdout).unwrap())
+    let settings = ["vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops"];
+    let settings = settings.map(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).unwrap());
+    (names, String::from_utf8(rules.stdout).unwrap(), settings.into())
 }
 
 /// What a bed has on this machine outside its folder.
@@ -193,6 +195,21 @@ async fn a_packet_bed_has_pods_dns_in_each_arrangement_and_namesake_and_leaves_n
     let said = String::from_utf8_lossy(&spdy.stdout);
     assert!(spdy.status.success() && said.contains("nslookup 9.") && said.contains("OpenBSD netcat"), "{said}");
 
+    // A slow link is slow, and then it is not. 20 kB at 256 kbit/s are 0.6 s.
+    let to = running(c2, "request").await[0].clone();
+    let ping = ["ping", "-c", "1", "-W", "8", "-s", "20000", &to];
+    let took = async || {
+        let began = Instant::now();
+        let said = c1.exec("default", "request", None, &ping, EXEC).await.unwrap();
+        assert!(said.ok, "{said:?}");
+        began.elapsed()
+    };
+    c2.slow_link(Some(256)).unwrap();
+    let slow = took().await;
+    c2.slow_link(None).unwrap();
+    let fast = took().await;
+    assert!(slow > fast + Duration::from_millis(300), "{slow:?}, then {fast:?}");
+
     // Namesake runs as its Dockerfile and its manifests say.
     let pods = c1.request("GET", &format!("/api/v1/namespaces/{NAMESPACE}/pods"), None).await.unwrap();
     let pods = pods["items"].as_array().unwrap();
@@ -237,7 +254,10 @@ async fn owner_that_gets_killed() {
 
 #[test]
 fn nothing_is_left_of_nodes_whose_owner_is_killed() {
-    let mut owner = Command::new(std::env::current_exe().unwrap())
+    // It ends with this test, also by a panic: a bed whose owner lives is nobody else's to end.
+    let mut owner = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "--"])
+        .arg(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "owner_that_gets_killed", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
@@ -256,7 +276,7 @@ fn nothing_is_left_of_nodes_whose_owner_is_killed() {
     let deadline = Instant::now() + PATIENCE;
     while !still_there(&networks).is_empty() {
         assert!(Instant::now() < deadline, "processes of a dead owner go on: {:?}", traces(&dir));
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(20));
     }
     // What is no process is taken away by the next bed.
     drop(Bed::new().unwrap());

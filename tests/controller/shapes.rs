@@ -30,7 +30,7 @@ async fn mcs_r19_one_controller_per_cluster_comes_to_the_same() {
     for place in [c1, c2, c3] {
         place.until_addresses("web", &["10.1.0.1", "10.2.0.1"]).await;
         place.until_ready("web").await;
-        assert_eq!(place.exporters("web").await.len(), 2);
+        place.until_exporters("web", &["c1", "c2"]).await;
     }
     for place in [c1, c2] {
         place.until_export_says("web", "Ready", "True/Exported").await;

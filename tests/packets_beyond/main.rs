@@ -120,7 +120,7 @@ fn groups(drive: &Drive) -> Vec<Group> {
                 trial!("the_pods_of_a_headless_database_find_each_other", database::peers),
             ],
         },
-        alone(trial!("a_rolling_update_of_pods_that_linger_fails_nobody", rollout::careful)),
+        alone(trial!("a_rolling_update_of_pods_that_linger_sends_nobody_to_one_that_is_gone", rollout::careful)),
         Group {
             flags: &[drain::DRAIN, partition::TTL, partition::GRACE],
             trials: vec![

@@ -19,7 +19,11 @@ const TTL_TIME: Duration = Duration::from_secs(20);
 /// After how long conditions name it.
 pub const GRACE: &str = "--unreachable-grace=5s";
 
-/// How long it is away.
+/// After how long the controller has noticed at the latest that a watch is silent: connections that packets no longer flow on
+/// say nothing by themselves.
+const NOTICED: Duration = Duration::from_secs(55);
+
+/// How long it is away at least; longer, if its endpoints go late.
 const AWAY: Duration = Duration::from_secs(60);
 
 /// The cluster that is cut off; the other exporter; the hub only asks.
@@ -48,7 +52,7 @@ pub async fn for_a_minute(world: &World) {
     let cut_id = stage.at(CUT).id();
     for cluster in [0, OTHER] {
         let what = format!("{}: the endpoints of {cut_id} are gone", stage.at(cluster).id());
-        until(&what, TTL_TIME + Duration::from_secs(25), async || {
+        until(&what, TTL_TIME + NOTICED, async || {
             let left = stage.at(cluster).slices_of("web", cut_id).await.len();
             let found = stage.at(cluster).addresses("web").await;
             if left == 0 && found.len() == 3 { Ok(()) } else { Err(format!("{left} slices, {found:?}")) }

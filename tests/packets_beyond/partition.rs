@@ -108,7 +108,11 @@ pub async fn for_a_minute(world: &World) {
         assert!(tally.between(settled, end).answered_by(cut_id) > 0, "{id}: nothing of {cut_id} answers after");
         if cluster != CUT {
             let part = tally.between(removed + PROGRAMMED, back);
-            assert_eq!(part.failed(), 0, "{id}: connections failed after the endpoints had gone");
+            // The client's kernel keeps each unanswered SYN's way for two minutes (nf_conntrack_tcp_timeout_syn_sent), and a
+            // new connection that gets the same port by chance goes that way again: some 400 of 28,000 ports are such. If
+            // endpoints of the cluster were still in use, 2 of 5 would fail.
+            let (failed, asked) = (part.failed(), part.attempts.len());
+            assert!(failed * 10 <= asked, "{id}: {failed} of {asked} failed after the endpoints had gone");
         }
     }
     stage.remove().await;

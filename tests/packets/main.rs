@@ -32,6 +32,7 @@ mod report;
 mod scenarios;
 mod slices;
 mod stage;
+mod stopping;
 mod table;
 
 use std::process::ExitCode;
@@ -40,20 +41,17 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use beds::Beds;
 use grid::{Cell, Family};
 use play::Theatre;
 use report::Report;
+use stopping::STOPPED;
 
 /// How many scenarios are played side by side unless `--test-threads` says otherwise. They wait more than they work, but
 /// each begins with two or three pods; with more of them at once, two cores are late for the suite's four seconds a command.
 const SIDE_BY_SIDE: usize = 4;
-
-/// How a program ends that Ctrl-C stopped.
-const STOPPED: u8 = 130;
 
 fn main() -> ExitCode {
     let mut args = Arguments::from_args();
@@ -77,13 +75,7 @@ fn main() -> ExitCode {
     if args.list || families.is_empty() {
         return libtest_mimic::run(&args, trials).exit_code();
     }
-    // Before the first process of a bed: from here on, no signal may end us by its default action.
-    let stopping = {
-        let _here = runtime.enter();
-        let [interrupt, terminate] =
-            [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).expect("signals can be had"));
-        tokio::spawn(stopped_by(interrupt, terminate, theatre.stop.clone()))
-    };
+    let stopping = stopping::by_signals(&runtime, "packets", theatre.stop.clone());
     let code = run(&args, trials, &families, &theatre, &runtime);
     // Nothing that holds a cluster is left after this: the beds are ended.
     stopping.abort();
@@ -138,20 +130,4 @@ fn run(args: &Arguments, trials: Vec<Trial>, families: &[Family], theatre: &Thea
         return ExitCode::FAILURE;
     }
     conclusion.exit_code()
-}
-
-/// Ends all trials by the first SIGINT or SIGTERM, after which the beds are ended in good order, and this program by the
-/// second: then the kernel ends the clusters' processes, and the next bed removes what is left.
-async fn stopped_by(mut interrupt: Signal, mut terminate: Signal, stop: CancellationToken) {
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        if stop.is_cancelled() {
-            std::process::exit(STOPPED.into());
-        }
-        eprintln!("packets: stopping: the clusters are ended; once more, and they are left to the kernel");
-        stop.cancel();
-    }
 }

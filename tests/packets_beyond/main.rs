@@ -33,6 +33,8 @@ mod ports;
 mod rollout;
 mod slices;
 mod stage;
+#[path = "../packets/stopping.rs"]
+mod stopping;
 mod stream;
 mod world;
 
@@ -43,16 +45,13 @@ use std::time::{Duration, Instant};
 use libtest_mimic::{Arguments, Failed, Trial};
 use testbed::{PacketBed, PacketOptions};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::stopping::STOPPED;
 use crate::world::World;
 
 /// The clusters: the first is the hub.
 const CLUSTERS: [&str; 3] = ["hub", "east", "west"];
-
-/// How a program ends that Ctrl-C stopped.
-const STOPPED: u8 = 130;
 
 /// In which order the table shows the scenarios.
 const ORDER: [&str; 10] = [
@@ -151,12 +150,7 @@ fn main() -> ExitCode {
         let trials = groups.into_iter().flat_map(|group| group.trials).collect();
         return libtest_mimic::run(&arguments, trials).exit_code();
     }
-    // Before the first process of the bed: from here on, no signal ends this process by its default action.
-    let entered = runtime.enter();
-    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-    let [interrupt, terminate] = signals.map(|signal| signal.expect("signals can be had"));
-    let stopping = runtime.spawn(stopped_by(interrupt, terminate, drive.stop.clone()));
-    drop(entered);
+    let stopping = stopping::by_signals(&runtime, "packets_beyond", drive.stop.clone());
     let code = run(&arguments, groups, &drive);
     // Nothing that holds a cluster is left after this: the bed is ended.
     stopping.abort();
@@ -204,20 +198,4 @@ fn run(arguments: &Arguments, groups: Vec<Group>, drive: &Drive) -> ExitCode {
     println!("{}", world.table(&ORDER));
     println!("{:.0} s in all", began.elapsed().as_secs_f64());
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-/// Ends all trials by the first SIGINT or SIGTERM, after which the bed is ended in good order, and this program by the
-/// second: then the kernel ends the clusters' processes, and the next bed removes what is left.
-async fn stopped_by(mut interrupt: Signal, mut terminate: Signal, stop: CancellationToken) {
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        if stop.is_cancelled() {
-            std::process::exit(STOPPED.into());
-        }
-        eprintln!("packets_beyond: stopping: the clusters are ended; once more, and they are left to the kernel");
-        stop.cancel();
-    }
 }

@@ -170,10 +170,6 @@ impl Cluster {
         self.0.number
     }
 
-    pub(crate) fn options(&self) -> &ClusterOptions {
-        &self.0.options
-    }
-
     /// Where it stands, if it has a node.
     pub(crate) fn site(&self) -> Result<&Site> {
         let none = || Error::new(format!("cluster {} has no node; ask for one by ClusterOptions::node", self.name()));

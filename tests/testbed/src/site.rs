@@ -112,11 +112,6 @@ impl Cluster {
         node::service_ip(self.number(), last)
     }
 
-    /// Whether its Services and pods have addresses of both families.
-    pub fn is_dual_stack(&self) -> bool {
-        self.options().dual_stack
-    }
-
     /// A program to run on its node, in the node's network.
     pub fn in_node(&self, name: &str, program: impl Into<PathBuf>) -> Result<ProcessBuilder> {
         let process = self.bed().process(name, program).current_dir(self.dir());

@@ -1,10 +1,13 @@
 //! Beds end, however their owners do, and those of the command when they are told to.
 
+mod owner;
+
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use owner::marked;
 use testbed::{Bed, CoreDns};
 
 #[test]
@@ -29,17 +32,6 @@ fn everything_is_gone_after_a_panic() {
     assert_eq!(marked(&dir), Vec::<u32>::new());
 }
 
-/// The processes that carry the mark of this bed.
-fn marked(dir: &std::path::Path) -> Vec<u32> {
-    let mark = format!("NAMESAKE_TESTBED={}", dir.display());
-    let has_mark = |pid: &u32| {
-        let env = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        env.split(|b| *b == 0).any(|var| var == mark.as_bytes())
-    };
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(has_mark).collect()
-}
-
 /// Not a test by itself: the process that the next test kills.
 #[tokio::test]
 #[ignore = "run by everything_is_gone_after_a_kill"]
@@ -50,22 +42,13 @@ async fn owner_that_gets_killed() {
     let mut orphan = Command::new("/bin/sleep");
     let orphan = orphan.arg("60").env("NAMESAKE_TESTBED", bed.dir()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut orphan = orphan.spawn().unwrap();
-    println!("bed: {} 2", bed.dir().display());
+    println!("bed: {}", bed.dir().display());
     orphan.wait().unwrap();
 }
 
 #[test]
 fn everything_is_gone_after_a_kill() {
-    use std::io::{BufRead, BufReader};
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "owner_that_gets_killed", "--nocapture"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let line =
-        lines.map_while(Result::ok).find(|line| line.contains("bed: ")).expect("the owner says where its bed is");
-    let dir = std::path::PathBuf::from(line.split("bed: ").nth(1).unwrap().trim_end_matches(" 2"));
+    let (mut owner, dir) = owner::start("owner_that_gets_killed");
     assert_eq!(marked(&dir).len(), 2);
     owner.kill().unwrap();
     owner.wait().unwrap();

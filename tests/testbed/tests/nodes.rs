@@ -1,13 +1,15 @@
 //! Clusters with nodes keep the bed's promises too: pods of the suite's images, DNS in each arrangement, packets from
 //! cluster to cluster, the machine's own network untouched, and an end to everything. Needs root.
 
+mod owner;
+
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use owner::{marked, pids};
 use serde_json::{Value, json};
 use testbed::{
     Arrangement, Bed, Cluster, ClusterOptions, NAMESAKE, NAMESPACE, NETSHOOT, NodeOptions, PacketBed, PacketOptions,
@@ -91,23 +93,14 @@ struct Traces {
 
 /// The processes of a bed in the network namespaces that it has, its mounts that the machine sees, its control groups.
 fn traces(bed: &Path) -> Traces {
-    let mark = format!("NAMESAKE_TESTBED={}", bed.display());
-    let marked = |pid: &u32| {
-        let env = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        env.split(|b| *b == 0).any(|var| var == mark.as_bytes())
-    };
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
     let groups = std::fs::read_dir("/sys/fs/cgroup").unwrap().flatten();
     let groups = groups.map(|entry| entry.path().join("namesake-testbed").join(bed.file_name().unwrap()));
     Traces {
-        processes: pids().filter(marked).collect(),
+        processes: marked(bed),
         mounts: mounts.lines().filter(|line| line.contains(bed.to_str().unwrap())).map(str::to_owned).collect(),
         control_groups: groups.filter(|group| group.exists()).collect(),
     }
-}
-
-fn pids() -> impl Iterator<Item = u32> {
-    std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// The network namespaces of these processes and of their descendants: those of nodes and pods.
@@ -254,18 +247,7 @@ async fn owner_that_gets_killed() {
 
 #[test]
 fn nothing_is_left_of_nodes_whose_owner_is_killed() {
-    // It ends with this test, also by a panic: a bed whose owner lives is nobody else's to end.
-    let mut owner = Command::new("setpriv")
-        .args(["--pdeathsig", "KILL", "--"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "owner_that_gets_killed", "--nocapture"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let line =
-        lines.map_while(Result::ok).find(|line| line.contains("bed: ")).expect("the owner says where its bed is");
-    let dir = PathBuf::from(line.split("bed: ").nth(1).unwrap());
+    let (mut owner, dir) = owner::start("owner_that_gets_killed");
     let during = traces(&dir);
     let networks = networks(&during.processes);
     assert!(networks.len() >= 3, "a fabric, a node and a pod: {networks:?}");

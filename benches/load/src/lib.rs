@@ -1,0 +1,20 @@
+//! DNS load, an echo as the floor, and the comparison of servers on the same data. What is measured, and how to read
+//! it, is in `benches/README.md`.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`set`], [`query`], [`zone`], [`objects`] | the data: what is served and asked, as a zone and as Kubernetes objects |
+//! | [`udp`], [`tcp`], [`slots`], [`tally`], [`histogram`] | the load |
+//! | [`echo`] | the floor |
+//! | [`machine`], [`servers`], [`cluster`] | what runs: cores, CPU time, memory; servers; the API server with the data |
+//! | [`rounds`], [`report`], [`plot`] | measuring in turns, and the figures as tables and pictures |
+//! | [`modes`] | the measurements, one a file |
+
+pub mod echo;
+pub mod histogram;
+pub mod query;
+pub mod set;
+pub mod slots;
+pub mod tally;
+pub mod tcp;
+pub mod udp;

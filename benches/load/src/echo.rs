@@ -9,9 +9,7 @@ use std::os::fd::AsRawFd;
 use std::thread;
 
 use nix::errno::Errno;
-use nix::sys::socket::{
-    MsgFlags, MultiHeaders, SockaddrIn, SockaddrIn6, SockaddrLike, recvmmsg, sendmmsg,
-};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, SockaddrIn6, SockaddrLike, recvmmsg, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::tcp::message;

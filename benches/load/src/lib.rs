@@ -10,11 +10,20 @@
 //! | [`rounds`], [`report`], [`plot`] | measuring in turns, and the figures as tables and pictures |
 //! | [`modes`] | the measurements, one a file |
 
+pub mod cluster;
 pub mod echo;
 pub mod histogram;
+pub mod machine;
+pub mod modes;
+pub mod objects;
+pub mod plot;
 pub mod query;
+pub mod report;
+pub mod rounds;
+pub mod servers;
 pub mod set;
 pub mod slots;
 pub mod tally;
 pub mod tcp;
 pub mod udp;
+pub mod zone;

@@ -1,14 +1,20 @@
 //! The command `load`; see `benches/README.md`.
 
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use load::modes::{self, Settings};
 use load::query::{Asked, Mix, Pool};
+use load::rounds::Effort;
+use load::servers::Kind;
 use load::set::Set;
 use load::udp::{Options, Pace};
-use load::{echo, tcp, udp};
+use load::{echo, objects, query, tcp, udp, zone};
 
 /// DNS load, an echo as the floor, and the comparison of servers on the same data.
 #[derive(Parser)]
@@ -28,6 +34,61 @@ enum Command {
     },
     /// Ask a server on the loopback that serves a set
     Ask(Ask),
+    /// Write a set's data: a folder for `namesake dns --from`, a zone file, and queries for dnsperf
+    Data {
+        #[command(flatten)]
+        asked: Questions,
+        /// The folder, which must not be there yet
+        #[arg(long)]
+        out: PathBuf,
+        /// How many queries
+        #[arg(long, default_value_t = 200_000)]
+        queries: usize,
+    },
+    /// Start servers side by side and compare them; `benches/run` builds and installs what this needs
+    Compare(Compare),
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// CPU time, latency and lost queries, of every server
+    Queries,
+}
+
+#[derive(Args)]
+struct Compare {
+    /// What to measure; all of it if nothing is said
+    #[arg(value_enum)]
+    what: Vec<What>,
+    /// Our binary
+    #[arg(long)]
+    namesake: PathBuf,
+    /// The servers
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "echo,namesake,nsd,knot,bind,powerdns,coredns,namesake-any,namesake-log,coredns-log"
+    )]
+    servers: Vec<Kind>,
+    /// The sets: small, 20k, 100k, 1m, or a number of services
+    #[arg(long, value_delimiter = ',', default_value = "small,100k")]
+    sets: Vec<Set>,
+    /// Rounds
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How long each server is asked in a round
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Measure a round anew in which everything else took more than so much of a core
+    #[arg(long, default_value_t = 0.2)]
+    others: f64,
+    /// Where tables, lines and pictures go
+    #[arg(long, default_value = "target/benches")]
+    out: PathBuf,
+    /// Show in a minute or two that everything runs; the figures mean nothing
+    #[arg(long)]
+    smoke: bool,
 }
 
 #[derive(Args)]
@@ -35,7 +96,7 @@ struct Ask {
     /// The server
     server: SocketAddr,
     #[command(flatten)]
-    asked: What,
+    asked: Questions,
     /// Over TCP
     #[arg(long)]
     tcp: bool,
@@ -60,7 +121,7 @@ struct Ask {
 }
 
 #[derive(Args)]
-struct What {
+struct Questions {
     /// small, 20k, 100k, 1m, or a number of services
     #[arg(long, default_value = "small")]
     set: Set,
@@ -75,7 +136,7 @@ struct What {
     skew: bool,
 }
 
-impl What {
+impl Questions {
     fn asked(&self) -> Asked {
         Asked { set: self.set, mix: self.mix, edns: self.edns, skew: self.skew }
     }
@@ -85,6 +146,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Echo { listen } => echo::serve(&listen).map_err(|e| e.to_string()),
         Command::Ask(args) => ask(&args),
+        Command::Data { asked, out, queries } => data(asked.asked(), &out, queries),
+        Command::Compare(args) => compare(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -112,5 +175,41 @@ fn ask(args: &Ask) -> Result<(), String> {
         udp::Client::new(args.server, &pool, options).and_then(|mut client| client.run(span))
     };
     println!("{}", tally.map_err(|e| format!("{}: {e}", args.server))?.describe());
+    Ok(())
+}
+
+fn data(asked: Asked, out: &Path, queries: usize) -> Result<(), String> {
+    let written = || -> io::Result<()> {
+        fs::create_dir(out)?;
+        objects::write_folder(asked.set, &out.join("folder"))?;
+        let mut file = BufWriter::new(File::create(out.join("zone"))?);
+        zone::write(asked.set, &mut file)?;
+        file.flush()?;
+        let mut file = BufWriter::new(File::create(out.join("queries"))?);
+        query::lines(asked, queries).try_for_each(|line| writeln!(file, "{line}"))?;
+        file.flush()
+    };
+    written().map_err(|e| format!("{}: {e}", out.display()))?;
+    println!("{0}/folder, {0}/zone, {0}/queries", out.display());
+    Ok(())
+}
+
+fn compare(args: Compare) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|e| e.to_string())?;
+    let absolute = |path: &Path| path.canonicalize().map_err(|e| format!("{}: {e}", path.display()));
+    let (rounds, seconds) = if args.smoke { (1, 0.5) } else { (args.rounds.max(1), args.seconds) };
+    let settings = Settings {
+        namesake: absolute(&args.namesake)?,
+        servers: args.servers,
+        sets: if args.smoke { vec![Set::of(200)] } else { args.sets },
+        effort: Effort { rounds, span: Duration::from_secs_f64(seconds), others: args.others },
+        out: args.out,
+        smoke: args.smoke,
+    };
+    let wanted = |what| args.what.is_empty() || args.what.contains(&what);
+    if wanted(What::Queries) {
+        modes::queries::run(&runtime, &settings)?;
+    }
     Ok(())
 }

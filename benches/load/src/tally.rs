@@ -79,11 +79,12 @@ impl Tally {
     #[must_use]
     pub fn describe(&self) -> String {
         let us = |share| self.latency.quantile(share).as_secs_f64() * 1e6;
-        let rcodes: Vec<String> = (["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "6", "others"].iter())
-            .zip(self.rcodes)
-            .filter(|(_, count)| *count > 0)
-            .map(|(name, count)| format!("{name} {count}"))
-            .collect();
+        let rcodes: Vec<String> = (["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "6", "others"]
+            .iter())
+        .zip(self.rcodes)
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
         format!(
             "{} sent, {} answered ({:.0}/s), {} lost, {} late, {} wrong, {} unsent, {} cut short, {} connections closed\n\
              rcodes: {}; {:.0} octets an answer\n\

@@ -8,6 +8,7 @@ use kube::Client;
 use serde_json::Value;
 use testbed::{Bed, Cluster, ClusterOptions, Part};
 
+use crate::machine;
 use crate::objects;
 use crate::set::Set;
 
@@ -32,6 +33,7 @@ pub(crate) fn doing<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) 
 /// would take CPU time from the measurement.
 pub async fn start(bed: &Bed, set: Set) -> Result<Cluster> {
     let begin = Instant::now();
+    machine::everywhere();
     // The audit log is not looked at here, and a set of a million endpoints needs its 2 GiB of etcd.
     let options = ClusterOptions { api_args: vec!["--audit-log-path=/dev/null".into()], ..ClusterOptions::default() };
     let cluster = bed.cluster_with(&format!("api-{set}"), options).await.map_err(doing("starting an API server"))?;

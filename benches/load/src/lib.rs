@@ -6,7 +6,8 @@
 //! | [`set`], [`query`], [`zone`], [`objects`] | the data: what is served and asked, as a zone and as Kubernetes objects |
 //! | [`udp`], [`tcp`], [`slots`], [`tally`], [`histogram`] | the load |
 //! | [`echo`] | the floor |
-//! | [`machine`], [`servers`], [`cluster`] | what runs: cores, CPU time, memory; servers; the API server with the data |
+//! | [`machine`], [`servers`] | what runs: cores, CPU time, memory; how each server is started |
+//! | [`cluster`], [`scripted`] | where live servers read the set: a real API server, and one that brings changes fast |
 //! | [`rounds`], [`report`], [`plot`] | measuring in turns, and the figures as tables and pictures |
 //! | [`modes`] | the measurements, one a file |
 
@@ -20,6 +21,7 @@ pub mod plot;
 pub mod query;
 pub mod report;
 pub mod rounds;
+pub mod scripted;
 pub mod servers;
 pub mod set;
 pub mod slots;

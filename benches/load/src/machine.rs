@@ -26,16 +26,36 @@ pub fn pin(core: usize) -> Result<(), String> {
     pinned.map_err(|e| format!("core {core} can't be had ({e}): measuring needs two cores, 0 and 1"))
 }
 
-/// Lets processes run on one core alone, all their threads.
-pub fn pin_all(pids: &[u32], core: usize) {
+/// Lets processes run on these cores alone, all their threads.
+pub fn pin_all(pids: &[u32], cores: &[usize]) {
     let mut set = CpuSet::new();
+    // A core that is not there was asked for before, by `pin`, which says so.
+    for core in cores {
+        let _ = set.set(*core);
+    }
     for pid in pids {
         for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let id = task.file_name().to_str().and_then(|name| name.parse().ok());
             // A thread that has just ended needs no core.
-            let _ = set.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(id.unwrap_or(-1)), &set));
+            let _ = sched_setaffinity(Pid::from_raw(id.unwrap_or(-1)), &set);
         }
     }
+}
+
+/// Keeps the servers' core free: this process, and the control planes that it has started, go to the client's.
+pub fn beside_the_client() {
+    let me = std::process::id();
+    let control = |pid: u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        matches!(name.trim(), "etcd" | "kube-apiserver")
+    };
+    let pids: Vec<u32> = tree(me).into_iter().filter(|pid| *pid == me || control(*pid)).collect();
+    pin_all(&pids, &[CLIENT]);
+}
+
+/// Lets this process, and what it starts from now on, run on both cores, for work that is not measured.
+pub fn everywhere() {
+    pin_all(&[std::process::id()], &[SERVER, CLIENT]);
 }
 
 /// A process and all it has started, that live now.

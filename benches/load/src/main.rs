@@ -54,6 +54,16 @@ enum Command {
 enum What {
     /// CPU time, latency and lost queries, of every server
     Queries,
+    /// From the start to the first answers, and memory, beside CoreDNS
+    Start,
+    /// The most memory that is held while all lists are read again, beside CoreDNS
+    Relist,
+    /// CPU time of 1,000 changes a second, beside CoreDNS
+    Updates,
+    /// From a write at the API server to the answer, beside CoreDNS
+    Propagation,
+    /// The figures for 100 to 100,000 services
+    Growth,
 }
 
 #[derive(Args)]
@@ -71,8 +81,8 @@ struct Compare {
         default_value = "echo,namesake,nsd,knot,bind,powerdns,coredns,namesake-any,namesake-log,coredns-log"
     )]
     servers: Vec<Kind>,
-    /// The sets: small, 20k, 100k, 1m, or a number of services
-    #[arg(long, value_delimiter = ',', default_value = "small,100k")]
+    /// The sets: small, 20k, 100k, 1m, or a number of services; by default those that suit what is measured
+    #[arg(long, value_delimiter = ',')]
     sets: Vec<Set>,
     /// Rounds
     #[arg(long, default_value_t = 5)]
@@ -199,17 +209,32 @@ fn compare(args: Compare) -> Result<(), String> {
     let runtime = runtime.map_err(|e| e.to_string())?;
     let absolute = |path: &Path| path.canonicalize().map_err(|e| format!("{}: {e}", path.display()));
     let (rounds, seconds) = if args.smoke { (1, 0.5) } else { (args.rounds.max(1), args.seconds) };
-    let settings = Settings {
-        namesake: absolute(&args.namesake)?,
-        servers: args.servers,
-        sets: if args.smoke { vec![Set::of(200)] } else { args.sets },
-        effort: Effort { rounds, span: Duration::from_secs_f64(seconds), others: args.others },
-        out: args.out,
-        smoke: args.smoke,
+    let settings = |sets: &str| -> Result<Settings, String> {
+        let suited = || sets.split(',').map(str::parse).collect::<Result<Vec<Set>, _>>();
+        let sets = match &args.sets[..] {
+            _ if args.smoke => vec![Set::of(200)],
+            [] => suited()?,
+            asked => asked.to_vec(),
+        };
+        Ok(Settings {
+            namesake: absolute(&args.namesake)?,
+            servers: args.servers.clone(),
+            sets,
+            effort: Effort { rounds, span: Duration::from_secs_f64(seconds), others: args.others },
+            out: args.out.clone(),
+            smoke: args.smoke,
+        })
     };
-    let wanted = |what| args.what.is_empty() || args.what.contains(&what);
-    if wanted(What::Queries) {
-        modes::queries::run(&runtime, &settings)?;
+    let all = What::value_variants();
+    for what in all.iter().filter(|what| args.what.is_empty() || args.what.contains(what)) {
+        match what {
+            What::Queries => modes::queries::run(&runtime, &settings("small,100k")?)?,
+            What::Start => modes::live::start(&runtime, &settings("20k")?)?,
+            What::Relist => modes::live::relist(&runtime, &settings("1m")?)?,
+            What::Updates => modes::updates::run(&runtime, &settings("small,100k")?)?,
+            What::Propagation => modes::propagation::run(&runtime, &settings("small,20k")?)?,
+            What::Growth => modes::growth::run(&runtime, &settings("small")?)?,
+        }
     }
     Ok(())
 }

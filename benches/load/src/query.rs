@@ -167,23 +167,31 @@ impl Pool {
     }
 
     fn push(&mut self, name: &str, qtype: u16, edns: bool, expected: Expected) {
-        let begin = self.bytes.len();
-        self.bytes.extend([0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, u8::from(edns)]);
-        for label in name.split('.') {
-            self.bytes.push(label.len() as u8);
-            self.bytes.extend(label.bytes());
-        }
-        self.bytes.push(0);
-        self.bytes.extend(qtype.to_be_bytes());
-        self.bytes.extend([0, 1]);
-        let question = (self.bytes.len() - begin) as u16;
+        let begin = self.bytes.len() as u32;
+        let packet = packet(name, qtype);
+        self.bytes.extend(&packet);
         if edns {
             self.bytes.extend([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+            self.bytes[begin as usize + HEADER - 1] = 1;
         }
-        let end = self.bytes.len();
-        assert!(end - begin <= LONGEST, "{name} is too long");
-        self.queries.push(Entry { begin: begin as u32, end: end as u32, question, expected });
+        let end = self.bytes.len() as u32;
+        assert!((end - begin) as usize <= LONGEST, "{name} is too long");
+        self.queries.push(Entry { begin, end, question: packet.len() as u16, expected });
     }
+}
+
+/// A query's packet with the id 0 and without EDNS.
+#[must_use]
+pub fn packet(name: &str, qtype: u16) -> Vec<u8> {
+    let mut packet = vec![0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    for label in name.split('.') {
+        packet.push(label.len() as u8);
+        packet.extend(label.bytes());
+    }
+    packet.push(0);
+    packet.extend(qtype.to_be_bytes());
+    packet.extend([0, 1]);
+    packet
 }
 
 /// The same queries as lines for dnsperf: a name and a type each.
@@ -200,7 +208,8 @@ pub fn lines(asked: Asked, count: usize) -> impl Iterator<Item = String> {
     })
 }
 
-const A: u16 = 1;
+/// The type of IPv4 addresses.
+pub const A: u16 = 1;
 const AAAA: u16 = 28;
 const SRV: u16 = 33;
 

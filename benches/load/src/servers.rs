@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use testbed::{Bed, Process};
 
 use crate::cluster::{Result, doing};
-use crate::machine::SERVER;
-use crate::query::{Asked, Kind as Question, Mix, Pool};
-use crate::set::{Set, ZONE};
+use crate::machine::{self, Cpu, SERVER};
+use crate::query::{A, Asked, Kind as Question, Mix, Pool, Query, packet};
+use crate::set::{Set, ZONE, cluster};
 use crate::zone;
 
 /// How long a server may take until it answers; the largest zone takes some a while.
@@ -110,6 +110,15 @@ pub struct Place<'a> {
     pub kubeconfig: Option<PathBuf>,
 }
 
+/// What a start took, until the first right answers, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Started {
+    /// By the clock.
+    pub ready: f64,
+    /// CPU time.
+    pub cpu: f64,
+}
+
 /// A server that runs and answers.
 pub struct Server {
     /// Which one.
@@ -117,8 +126,9 @@ pub struct Server {
     /// Its process; it ends with this value.
     pub process: Process,
     port: u16,
-    /// From its start to its first right answers.
-    pub ready_after: Duration,
+    admin: u16,
+    /// What it took until its first right answers.
+    pub started: Started,
 }
 
 impl Server {
@@ -131,9 +141,11 @@ impl Server {
         let (program, args) = command(kind, place, port, admin)?;
         let begin = Instant::now();
         let process = spawn(place.bed, kind, &program, &args)?;
-        let mut server = Self { kind, process, port, ready_after: Duration::ZERO };
+        let mut server = Self { kind, process, port, admin, started: Started::default() };
         server.wait(place.set, begin)?;
-        server.ready_after = begin.elapsed();
+        let ready = begin.elapsed().as_secs_f64();
+        let cpu = Cpu::of(&machine::tree(server.process.pid())).since(&Cpu::default()).all;
+        server.started = Started { ready, cpu };
         Ok(server)
     }
 
@@ -149,13 +161,33 @@ impl Server {
         (Ipv6Addr::LOCALHOST, self.port).into()
     }
 
-    /// Waits until one query of each kind gets its answer.
+    /// Where its metrics are, if it has any.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.admin).into()
+    }
+
+    /// The address that an endpoint's name has, if it has one.
+    #[must_use]
+    pub fn address_of(&self, set: Set, headless: u32, endpoint: u32) -> Option<Ipv4Addr> {
+        let name = endpoint_name(set, headless, endpoint);
+        let mut reply = [0; 4096];
+        let length = self.ask(&packet(&name, A), Duration::from_secs(1), &mut reply)?;
+        address(&reply[..length])
+    }
+
+    /// Waits until queries of each kind get their answers.
     fn wait(&self, set: Set, begin: Instant) -> Result<()> {
         let deadline = begin + PATIENCE;
         for kind in [Question::HeadlessA, Question::EndpointA, Question::ServiceA, Question::ServiceSrv] {
             let asked = Asked { set, mix: Mix::Only(kind), edns: true, skew: false };
-            let pool = Pool::new(asked, 1);
-            while !self.answers(&pool) {
+            let pool = Pool::new(asked, 50);
+            let mut right = 0;
+            while right < pool.len() {
+                if self.answers(pool.get(right)) {
+                    right += 1;
+                    continue;
+                }
                 let ended = self.process.exited().map_err(doing(self.kind))?;
                 if ended.is_some() || Instant::now() > deadline {
                     let why = ended.map_or("does not answer".to_owned(), |status| format!("ended ({status})"));
@@ -166,26 +198,40 @@ impl Server {
         Ok(())
     }
 
-    /// Whether the first query of a pool gets the answer that it should, within 20 ms.
-    fn answers(&self, pool: &Pool) -> bool {
-        let query = pool.get(0);
-        let ask = || {
-            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
-            socket.set_read_timeout(Some(Duration::from_millis(20))).ok()?;
-            socket.connect(self.v4()).ok()?;
-            socket.send(query.packet).ok()?;
-            let mut reply = [0; 4096];
-            let length = socket.recv(&mut reply).ok()?;
-            let header = reply[..length].first_chunk()?;
-            Some(self.kind == Kind::Echo || query.expected.fits(header))
-        };
-        let right = ask().unwrap_or(false);
+    /// Whether a query gets the answer that it should, within 20 ms.
+    fn answers(&self, query: Query<'_>) -> bool {
+        let mut reply = [0; 4096];
+        let length = self.ask(query.packet, Duration::from_millis(20), &mut reply);
+        let header = length.and_then(|length| reply[..length].first_chunk());
+        let right = header.is_some_and(|header| self.kind == Kind::Echo || query.expected.fits(header));
         if !right {
             // A port that nobody has yet refuses at once.
             std::thread::sleep(Duration::from_millis(2));
         }
         right
     }
+
+    /// Asks once, over UDP: the length of the reply.
+    fn ask(&self, packet: &[u8], within: Duration, reply: &mut [u8]) -> Option<usize> {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+        socket.set_read_timeout(Some(within)).ok()?;
+        socket.connect(self.v4()).ok()?;
+        socket.send(packet).ok()?;
+        socket.recv(reply).ok()
+    }
+}
+
+/// `pod-3.cluster-1.db-6.ns-6.svc.clusterset.local`.
+#[must_use]
+pub fn endpoint_name(set: Set, headless: u32, endpoint: u32) -> String {
+    format!("pod-{endpoint}.cluster-{}.{}.svc.{ZONE}", cluster(headless), set.headless(headless))
+}
+
+/// The address in a reply of one record and no others: at its end.
+#[must_use]
+pub fn address(reply: &[u8]) -> Option<Ipv4Addr> {
+    let one = reply.get(6..12)? == [0, 1, 0, 0, 0, 0];
+    reply.last_chunk::<4>().filter(|_| one).map(|octets| Ipv4Addr::from(*octets))
 }
 
 fn free(bed: &Bed) -> Result<u16> {

@@ -1,6 +1,10 @@
 //! The measurements, one a file: what each starts, asks and prints.
 
+pub mod growth;
+pub mod live;
+pub mod propagation;
 pub mod queries;
+pub mod updates;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -63,16 +63,13 @@ pub struct Side {
 pub fn start(runtime: &Runtime, bed: &Bed, settings: &Settings, kinds: &[Kind], set: Set) -> Result<Side> {
     let live = kinds.iter().any(|kind| kind.is_live());
     let cluster = if live { Some(runtime.block_on(cluster::start(bed, set))?) } else { None };
-    // What runs so far is the API server: from now on beside the client.
-    let me = std::process::id();
-    let others: Vec<u32> = machine::tree(me).into_iter().filter(|pid| *pid != me).collect();
-    machine::pin_all(&others, machine::CLIENT);
+    machine::beside_the_client();
     let kubeconfig = cluster.as_ref().map(Cluster::kubeconfig);
     let place = Place { bed, namesake: &settings.namesake, set, kubeconfig };
     let mut servers = Vec::new();
     for &kind in kinds {
         let server = Server::start(kind, &place)?;
-        eprintln!("{kind} answers after {:.2} s", server.ready_after.as_secs_f64());
+        eprintln!("{kind} answers after {:.2} s", server.started.ready);
         servers.push(server);
     }
     Ok(Side { servers, _cluster: cluster })

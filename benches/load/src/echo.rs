@@ -1,16 +1,20 @@
 //! The floor: a server that sets the bit that makes a query a response, and sends it back.
 //!
 //! UDP: one thread, recvmmsg and sendmmsg, nothing else; what it costs is the kernel's share, which no server can go
-//! below without leaving the kernel's sockets. TCP: a thread for each connection, whole messages at a time.
+//! below without leaving the kernel's sockets. TCP: one thread, whole messages, as many at a time as
+//! have come.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, SockaddrIn6, SockaddrLike, recvmmsg, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::tcp::message;
 
@@ -39,13 +43,14 @@ pub fn serve(addresses: &[SocketAddr]) -> io::Result<()> {
         threads.push(thread::spawn(move || {
             if address.is_ipv6() { udp::<SockaddrIn6>(&socket) } else { udp::<SockaddrIn>(&socket) }
         }));
-        let listener = TcpListener::bind(address)?;
         threads.push(thread::spawn(move || {
-            for stream in listener.incoming() {
-                let stream = stream?;
-                thread::spawn(move || tcp(stream));
-            }
-            Ok(())
+            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+                let listener = TcpListener::bind(address).await?;
+                loop {
+                    let (stream, _) = listener.accept().await?;
+                    tokio::spawn(tcp(stream));
+                }
+            })
         }));
     }
     threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| io::Error::other("a thread panicked"))?)
@@ -90,12 +95,12 @@ fn udp<A: SockaddrLike + Copy>(socket: &Socket) -> io::Result<()> {
     }
 }
 
-fn tcp(mut stream: TcpStream) -> io::Result<()> {
+async fn tcp(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = vec![0; 3 << 15];
     let mut filled = 0;
     loop {
-        match stream.read(&mut buffer[filled..])? {
+        match stream.read(&mut buffer[filled..]).await? {
             0 => return Ok(()),
             count => filled += count,
         }
@@ -106,7 +111,7 @@ fn tcp(mut stream: TcpStream) -> io::Result<()> {
             }
             whole += 2 + length;
         }
-        stream.write_all(&buffer[..whole])?;
+        stream.write_all(&buffer[..whole]).await?;
         buffer.copy_within(whole..filled, 0);
         filled -= whole;
     }

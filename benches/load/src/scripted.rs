@@ -153,9 +153,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
             }
         }
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        let resource = path.rsplit('/').next().unwrap_or_default();
-        let is_ours = !path.starts_with("/api/");
-        match answer(&shared, path, resource, query) {
+        match answer(&shared, path, query) {
             Answer::Json(code, text) => {
                 let head = format!(
                     "HTTP/1.1 {code}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -164,17 +162,56 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
                 stream.write_all(head.as_bytes()).await?;
                 stream.write_all(text.as_bytes()).await?;
             }
-            Answer::Watch => return watch(&mut stream, &shared, is_ours && resource == "endpointslices").await,
+            Answer::Watch(of) => return watch(&mut stream, &shared, of).await,
         }
     }
 }
 
 enum Answer {
     Json(&'static str, String),
-    Watch,
+    Watch(Resource),
 }
 
-fn answer(shared: &Shared, path: &str, resource: &str, query: &str) -> Answer {
+/// What is listed and watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Resource {
+    kind: &'static str,
+    version: &'static str,
+    /// The slices and imports of the set; else there are none.
+    is_ours: bool,
+}
+
+impl Resource {
+    fn of(path: &str, query: &str) -> Option<Self> {
+        let resource = path.rsplit('/').next().unwrap_or_default();
+        let imports = |version| Self { kind: "ServiceImport", version, is_ours: true };
+        let empty = |kind| Self { kind, version: "v1", is_ours: false };
+        Some(match resource {
+            // CoreDNS asks for the older version, Namesake for the newer where it is there.
+            "serviceimports" if path.contains("/v1beta1/") => imports("multicluster.x-k8s.io/v1beta1"),
+            "serviceimports" if path.contains("/v1alpha1/") => imports("multicluster.x-k8s.io/v1alpha1"),
+            // CoreDNS follows the slices of its own cluster as well, which has none.
+            "endpointslices" => {
+                let is_ours = query.contains("multicluster.kubernetes.io");
+                Self { kind: "EndpointSlice", version: "discovery.k8s.io/v1", is_ours }
+            }
+            "services" => empty("Service"),
+            "namespaces" => empty("Namespace"),
+            "pods" => empty("Pod"),
+            _ => return None,
+        })
+    }
+
+    fn items(self, shared: &Shared) -> &[String] {
+        match self {
+            Self { is_ours: false, .. } => &[],
+            Self { kind: "ServiceImport", .. } => &shared.imports,
+            _ => &shared.slices,
+        }
+    }
+}
+
+fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
     let status = |code: u16, http: &'static str, reason: &str| {
         let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code});
         Answer::Json(http, body.to_string())
@@ -183,30 +220,20 @@ fn answer(shared: &Shared, path: &str, resource: &str, query: &str) -> Answer {
     if parameter(query, "sendInitialEvents") == Some("true") {
         return status(422, "422 Unprocessable Entity", "Invalid");
     }
-    if matches!(parameter(query, "watch"), Some("true" | "1")) {
-        return Answer::Watch;
+    if path.ends_with("/multicluster.x-k8s.io/v1beta1") {
+        let verbs = ["create", "get", "list", "watch"];
+        let import = json!({"name": "serviceimports", "namespaced": true, "kind": "ServiceImport", "verbs": verbs});
+        let version = "multicluster.x-k8s.io/v1beta1";
+        let list = json!({"kind": "APIResourceList", "groupVersion": version, "resources": [import]});
+        return Answer::Json("200 OK", list.to_string());
     }
-    let (kind, version, items): (_, _, &[String]) = match resource {
-        "v1beta1" => {
-            let verbs = ["create", "get", "list", "watch"];
-            let import = json!({"name": "serviceimports", "namespaced": true, "kind": "ServiceImport", "verbs": verbs});
-            let list = json!({"kind": "APIResourceList", "groupVersion": "multicluster.x-k8s.io/v1beta1",
-                              "resources": [import]});
-            return Answer::Json("200 OK", list.to_string());
-        }
-        "serviceimports" if path.contains("/v1beta1/") => {
-            ("ServiceImportList", "multicluster.x-k8s.io/v1beta1", &shared.imports)
-        }
-        // CoreDNS follows the slices of its own cluster as well, which has none.
-        "endpointslices" if query.contains("multicluster.kubernetes.io") => {
-            ("EndpointSliceList", "discovery.k8s.io/v1", &shared.slices)
-        }
-        "endpointslices" => ("EndpointSliceList", "discovery.k8s.io/v1", &[]),
-        "services" => ("ServiceList", "v1", &[]),
-        "namespaces" => ("NamespaceList", "v1", &[]),
-        "pods" => ("PodList", "v1", &[]),
-        _ => return status(404, "404 Not Found", "NotFound"),
+    let Some(resource) = Resource::of(path, query) else {
+        return status(404, "404 Not Found", "NotFound");
     };
+    if matches!(parameter(query, "watch"), Some("true" | "1")) {
+        return Answer::Watch(resource);
+    }
+    let (Resource { kind, version, .. }, items) = (resource, resource.items(shared));
     let from: usize = parameter(query, "continue").and_then(|token| token.parse().ok()).unwrap_or(0);
     let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
     let end = limit.map_or(items.len(), |limit: usize| items.len().min(from + limit));
@@ -216,12 +243,13 @@ fn answer(shared: &Shared, path: &str, resource: &str, query: &str) -> Answer {
     Answer::Json(
         "200 OK",
         format!(
-            r#"{{"kind":"{kind}","apiVersion":"{version}","metadata":{{"resourceVersion":"{now}","continue":"{next}"}},"items":[{page}]}}"#
+            r#"{{"kind":"{kind}List","apiVersion":"{version}","metadata":{{"resourceVersion":"{now}","continue":"{next}"}},"items":[{page}]}}"#
         ),
     )
 }
 
-async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, slices: bool) -> io::Result<()> {
+async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource) -> io::Result<()> {
+    let slices = of.is_ours && of.kind == "EndpointSlice";
     let mut events = shared.events.subscribe();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
@@ -235,7 +263,8 @@ async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, slices: bool)
             Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => return Ok(()),
             Err(_) => {
                 let meta = json!({"resourceVersion": shared.version.load(Relaxed).to_string()});
-                (json!({"type": "BOOKMARK", "object": {"metadata": meta}}).to_string() + "\n").into()
+                let object = json!({"kind": of.kind, "apiVersion": of.version, "metadata": meta});
+                (json!({"type": "BOOKMARK", "object": object}).to_string() + "\n").into()
             }
         };
         stream.write_all(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes()).await?;

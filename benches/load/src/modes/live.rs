@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use testbed::{Bed, Cluster, Part};
 use tokio::runtime::Runtime;
 
@@ -155,6 +156,9 @@ pub(super) async fn taken_in(admin: SocketAddr) -> Result<u64> {
 }
 
 async fn restart(cluster: &Cluster) -> Result<()> {
+    // Something has to happen that the watches have not seen, or they go on where they were.
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "later"}});
+    cluster::request(&cluster.admin(), "POST", "/api/v1/namespaces/default/configmaps", Some(&map)).await?;
     cluster.compact().await.map_err(doing("compacting"))?;
     cluster.kill(Part::Api).map_err(doing("ending the API server"))?;
     cluster.start_api().await.map_err(doing("starting the API server"))?;

@@ -27,33 +27,60 @@ const MESSAGE: usize = 4096;
 /// The same receive buffer as Namesake's.
 const BUFFER: usize = 4 << 20;
 
-/// Echoes at these addresses, over UDP and TCP, until the process ends.
-///
-/// # Errors
-/// Where an address is taken, or a socket breaks.
-pub fn serve(addresses: &[SocketAddr]) -> io::Result<()> {
-    let mut threads = Vec::new();
-    for &address in addresses {
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        socket.set_recv_buffer_size(BUFFER)?;
-        socket.bind(&address.into())?;
-        threads.push(thread::spawn(move || {
-            if address.is_ipv6() { udp::<SockaddrIn6>(&socket) } else { udp::<SockaddrIn>(&socket) }
-        }));
-        threads.push(thread::spawn(move || {
-            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-                let listener = TcpListener::bind(address).await?;
-                loop {
-                    let (stream, _) = listener.accept().await?;
-                    tokio::spawn(tcp(stream));
-                }
-            })
-        }));
+/// Sockets that are bound and not served yet.
+pub struct Bound {
+    sockets: Vec<(SocketAddr, Socket, std::net::TcpListener)>,
+}
+
+impl Bound {
+    /// Takes these addresses, for UDP and TCP.
+    ///
+    /// # Errors
+    /// Where one is taken.
+    pub fn bind(addresses: &[SocketAddr]) -> io::Result<Self> {
+        let bind = |address: &SocketAddr| {
+            let listener = std::net::TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+            if address.is_ipv6() {
+                socket.set_only_v6(true)?;
+            }
+            socket.set_recv_buffer_size(BUFFER)?;
+            socket.bind(&address.into())?;
+            Ok((address, socket, listener))
+        };
+        Ok(Self { sockets: addresses.iter().map(bind).collect::<io::Result<_>>()? })
     }
-    threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| io::Error::other("a thread panicked"))?)
+
+    /// The addresses, with real ports.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().map(|(address, ..)| *address).collect()
+    }
+
+    /// Echoes until the process ends.
+    ///
+    /// # Errors
+    /// Where a socket breaks.
+    pub fn serve(self) -> io::Result<()> {
+        let mut threads = Vec::new();
+        for (address, socket, listener) in self.sockets {
+            threads.push(thread::spawn(move || {
+                if address.is_ipv6() { udp::<SockaddrIn6>(&socket) } else { udp::<SockaddrIn>(&socket) }
+            }));
+            threads.push(thread::spawn(move || {
+                tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+                    let listener = TcpListener::from_std(listener)?;
+                    loop {
+                        let (stream, _) = listener.accept().await?;
+                        tokio::spawn(tcp(stream));
+                    }
+                })
+            }));
+        }
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| io::Error::other("a thread panicked"))?)
+    }
 }
 
 fn udp<A: SockaddrLike + Copy>(socket: &Socket) -> io::Result<()> {

@@ -154,7 +154,9 @@ impl Questions {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Echo { listen } => echo::serve(&listen).map_err(|e| e.to_string()),
+        Command::Echo { listen } => {
+            echo::Bound::bind(&listen).and_then(echo::Bound::serve).map_err(|e| format!("echo: {e}"))
+        }
         Command::Ask(args) => ask(&args),
         Command::Data { asked, out, queries } => data(asked.asked(), &out, queries),
         Command::Compare(args) => compare(args),
@@ -207,6 +209,8 @@ fn data(asked: Asked, out: &Path, queries: usize) -> Result<(), String> {
 fn compare(args: Compare) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|e| e.to_string())?;
+    // Clients of API servers are made outside of it, and need it.
+    let _inside = runtime.enter();
     let absolute = |path: &Path| path.canonicalize().map_err(|e| format!("{}: {e}", path.display()));
     let (rounds, seconds) = if args.smoke { (1, 0.5) } else { (args.rounds.max(1), args.seconds) };
     let settings = |sets: &str| -> Result<Settings, String> {

@@ -35,6 +35,7 @@ pub struct Scripted {
 
 struct Shared {
     set: Set,
+    namespaces: Vec<String>,
     imports: Vec<String>,
     slices: Vec<String>,
     version: AtomicU64,
@@ -53,6 +54,7 @@ impl Scripted {
         };
         let shared = Arc::new(Shared {
             set,
+            namespaces: objects::namespaces(set).map(versioned).collect(),
             imports: objects::imports(set).map(versioned).collect(),
             slices: objects::slices(set).map(versioned).collect(),
             version: AtomicU64::new(1),
@@ -177,7 +179,7 @@ enum Answer {
 struct Resource {
     kind: &'static str,
     version: &'static str,
-    /// The slices and imports of the set; else there are none.
+    /// Those of the set; else there are none.
     is_ours: bool,
 }
 
@@ -196,7 +198,8 @@ impl Resource {
                 Self { kind: "EndpointSlice", version: "discovery.k8s.io/v1", is_ours }
             }
             "services" => empty("Service"),
-            "namespaces" => empty("Namespace"),
+            // For CoreDNS, names in a namespace that is not there do not exist.
+            "namespaces" => Self { kind: "Namespace", version: "v1", is_ours: true },
             "pods" => empty("Pod"),
             _ => return None,
         })
@@ -205,6 +208,7 @@ impl Resource {
     fn items(self, shared: &Shared) -> &[String] {
         match self {
             Self { is_ours: false, .. } => &[],
+            Self { kind: "Namespace", .. } => &shared.namespaces,
             Self { kind: "ServiceImport", .. } => &shared.imports,
             _ => &shared.slices,
         }

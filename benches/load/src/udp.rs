@@ -178,6 +178,7 @@ impl Link {
         socket.set_recv_buffer_size(BUFFER)?;
         socket.set_send_buffer_size(BUFFER)?;
         socket.connect(&server.into())?;
+        socket.set_nonblocking(true)?;
         Ok(Self {
             socket: socket.into(),
             slots: Slots::new(room),
@@ -250,11 +251,16 @@ impl Link {
         let nowhere = [None; BATCH];
         let flags = MsgFlags::MSG_DONTWAIT;
         let fd = self.socket.as_raw_fd();
-        let sent = match sendmmsg(fd, &mut self.sending, payloads[..count].iter(), &nowhere[..count], [], flags) {
+        let mut sent = match sendmmsg(fd, &mut self.sending, payloads[..count].iter(), &nowhere[..count], [], flags) {
             Ok(sent) => sent.count(),
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => 0,
             Err(error) => return Err(error.into()),
         };
+        // What stopped a batch is forgotten with it: nobody listening would look like a short batch for ever. A message
+        // that goes alone leaves its error to the next receive.
+        if (1..count).contains(&sent) && self.socket.send(&self.queries[sent][..lengths[sent]]).is_ok() {
+            sent += 1;
+        }
         for id in &ids[sent..count] {
             self.slots.settle(*id);
         }

@@ -146,6 +146,10 @@ fn what_the_readme_names_is_there() {
                 "replicas",
                 "raw",
                 "server-side",
+                "packets",
+                "clusters",
+                "dual-stack",
+                "path",
             ];
             assert!(known || of_others.contains(&flag), "--{flag} is no flag");
         }

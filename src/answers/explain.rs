@@ -199,7 +199,11 @@ impl Report {
     ) {
         let ready = slices.iter().flat_map(|(_, s)| &s.endpoints).filter(|e| e.readiness == Readiness::Ready).count();
         if store.get(key).is_some() {
-            if import.kind == ImportKind::ClusterSetIp {
+            if import.kind == ImportKind::ClusterSetIp && import.ips.is_empty() {
+                self.sub(
+                    "it has no address in spec.ips yet, and its name answers no other: whoever wrote it gives it one",
+                );
+            } else if import.kind == ImportKind::ClusterSetIp {
                 self.sub("its name answers its own address, whatever its endpoints do");
             }
             return;

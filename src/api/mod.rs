@@ -66,6 +66,9 @@ pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label of an EndpointSlice: its manager. Never the value of kube-controller-manager's own controllers.
 pub const LABEL_SLICE_MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
+/// The manager of the slices that Karmada brings from other clusters.
+pub const KARMADA_DISPATCHER: &str = "endpointslice-dispatch-controller.karmada.io";
+
 /// Label of an EndpointSlice: the Service that it belongs to. On ours it is the derived Service, never the user's: a
 /// user's Service would receive another cluster's pods, and `cluster.local` would change.
 pub const LABEL_KUBERNETES_SERVICE_NAME: &str = "kubernetes.io/service-name";

@@ -84,6 +84,15 @@ impl World {
         if slice.meta.labels.contains_key(api::LABEL_SOURCE_CLUSTER) {
             return Home::Nowhere;
         }
+        // Karmada's MultiClusterService puts other clusters' endpoints behind the user's own Service, without that label.
+        if slice
+            .meta
+            .labels
+            .get(api::LABEL_SLICE_MANAGED_BY)
+            .is_some_and(|manager| **manager == *api::KARMADA_DISPATCHER)
+        {
+            return Home::Nowhere;
+        }
         label(api::LABEL_KUBERNETES_SERVICE_NAME).map_or(Home::Nowhere, Home::Source)
     }
 

@@ -1,6 +1,6 @@
 //! Clustersets of real clusters with RBAC on, the controller with the account that `namesake join` would give it in each,
 //! and looks at what is there.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
 pub mod faults;
 pub mod kubelet;

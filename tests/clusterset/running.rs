@@ -102,13 +102,15 @@ fn spawn(bed: &Bed, admin: SocketAddr, args: &[String]) -> Process {
 
 /// Looks until it is so, and fails with the last look.
 pub async fn until<T>(what: &str, within: Duration, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
-    let end = Instant::now() + within;
+    let (begin, end) = (Instant::now(), Instant::now() + within);
     loop {
         match look().await {
             Ok(found) => return found,
             Err(seen) => assert!(Instant::now() < end, "not within {within:?}: {what}; instead: {seen}"),
         }
-        tokio::time::sleep(LOOK).await;
+        // What takes longer is looked at less often: the looks are not to be what makes it slow.
+        let is_long = begin.elapsed() > Duration::from_secs(1);
+        tokio::time::sleep(if is_long { LOOK * 4 } else { LOOK }).await;
     }
 }
 

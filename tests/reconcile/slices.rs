@@ -65,20 +65,21 @@ fn mcs_r61_every_slice_of_the_service_is_a_source_but_imported_ones() {
     set.source("a", "shop/web", "hand-made", ["http 9090"], endpoints(["10.1.0.9"]));
     set.run();
     assert_eq!(set.addresses("b", "shop/web"), ["10.1.0.1", "10.1.0.9"]);
-    // A slice that says it was imported, with the user's service name on it (the request's form, D3): no loop.
-    let meta = Meta {
-        labels: map([
-            (api::LABEL_KUBERNETES_SERVICE_NAME, "web"),
-            (api::LABEL_SERVICE_NAME, "web"),
-            (api::LABEL_SOURCE_CLUSTER, "b"),
-        ]),
-        ..set.meta()
-    };
-    let content =
-        SliceContent { family: Family::V4, ports: vec![slice_port("http 8080")], endpoints: endpoints(["10.66.0.1"]) };
-    let name = SliceKey { namespace: label("shop"), name: "imported".into() };
-    set.sim.world.set_slice(&id("a"), &name, Some(Slice { meta, content }));
-    assert_eq!(set.run(), []);
+    // Slices that were imported, with the user's service name on them, are no loop: those that name their source (the
+    // request's form, D3, and Cilium's), and those of Karmada, which don't.
+    let of_web = (api::LABEL_KUBERNETES_SERVICE_NAME, "web");
+    let imported = [
+        map([of_web, (api::LABEL_SERVICE_NAME, "web"), (api::LABEL_SOURCE_CLUSTER, "b")]),
+        map([of_web, (api::LABEL_SLICE_MANAGED_BY, api::KARMADA_DISPATCHER)]),
+    ];
+    for (i, labels) in imported.into_iter().enumerate() {
+        let meta = Meta { labels, ..set.meta() };
+        let (ports, endpoints) = (vec![slice_port("http 8080")], endpoints(["10.66.0.1"]));
+        let content = SliceContent { family: Family::V4, ports, endpoints };
+        let name = SliceKey { namespace: label("shop"), name: format!("imported-{i}").into() };
+        set.sim.world.set_slice(&id("a"), &name, Some(Slice { meta, content }));
+        assert_eq!(set.run(), []);
+    }
 }
 
 #[test]

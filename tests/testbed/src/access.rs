@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::error::{Doing, Error, Result};
+use crate::ports;
 
 /// A kubeconfig with everything inline. JSON is YAML, so the file needs no other writer.
 pub(crate) fn kubeconfig(name: &str, user: &str, server: &str, ca_pem: &str, token: &str) -> Value {
@@ -23,6 +24,38 @@ pub(crate) fn kubeconfig(name: &str, user: &str, server: &str, ca_pem: &str, tok
         "users": [{"name": format!("{name}-{user}"), "user": {"token": token}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": format!("{name}-{user}")}}],
     })
+}
+
+/// Who may speak to a new cluster.
+pub(crate) struct Users {
+    pub(crate) admin_token: String,
+}
+
+/// Gives each of them a token, and writes the API server's list of tokens and a kubeconfig for each.
+pub(crate) fn write_users(dir: &Path, cluster: &str, with_node: bool, port: u16, ca_pem: &str) -> Result<Users> {
+    let node = crate::site::node_name(cluster);
+    let mut users = vec![
+        ("admin", "admin".to_owned(), ",\"system:masters\""),
+        ("controllers", "system:kube-controller-manager".to_owned(), ""),
+    ];
+    if with_node {
+        users.push(("scheduler", "system:kube-scheduler".to_owned(), ""));
+        users.push(("proxy", "system:kube-proxy".to_owned(), ""));
+        users.push(("node", format!("system:node:{node}"), ",\"system:nodes\""));
+    }
+    let server = format!("https://127.0.0.1:{port}");
+    let mut tokens = String::new();
+    let mut admin_token = String::new();
+    for (user, name, groups) in users {
+        let token = ports::random_hex()?;
+        tokens.push_str(&format!("{token},{name},{user}{groups}\n"));
+        write_json(&dir.join(format!("{user}.kubeconfig")), &kubeconfig(cluster, user, &server, ca_pem, &token))?;
+        if user == "admin" {
+            admin_token = token;
+        }
+    }
+    fs::write(dir.join("tokens.csv"), tokens).doing(dir.display())?;
+    Ok(Users { admin_token })
 }
 
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {

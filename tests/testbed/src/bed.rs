@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::binaries::binaries;
 use crate::cluster::{Cluster, ClusterOptions};
 use crate::error::{Doing, Error, Result};
+use crate::fabric::Fabric;
 use crate::process::ProcessBuilder;
 use crate::{place, ports};
 
@@ -27,6 +28,8 @@ struct Inner {
     outlives: bool,
     /// Clusters get networks of their own by this count.
     clusters: AtomicU32,
+    /// The wires between nodes, as long as there is a node.
+    fabric: Mutex<Weak<Fabric>>,
 }
 
 impl Bed {
@@ -72,7 +75,7 @@ impl Bed {
     }
 
     fn at(dir: PathBuf, outlives: bool) -> Bed {
-        Bed(Arc::new(Inner { dir, outlives, clusters: AtomicU32::new(0) }))
+        Bed(Arc::new(Inner { dir, outlives, clusters: AtomicU32::new(0), fabric: Mutex::new(Weak::new()) }))
     }
 
     /// Ends and removes the bed in `dir`, whoever made it. Says whether there was one.
@@ -122,10 +125,15 @@ impl Bed {
         self.cluster_with(name, ClusterOptions::default()).await
     }
 
-    /// Starts a cluster with options and waits until it is ready.
-    pub async fn cluster_with(&self, name: &str, options: ClusterOptions) -> Result<Cluster> {
+    /// Starts a cluster with options and waits until it is ready. Its number in the bed is that of the call, whichever of
+    /// several starts begins first.
+    pub fn cluster_with(
+        &self,
+        name: &str,
+        options: ClusterOptions,
+    ) -> impl Future<Output = Result<Cluster>> + Send + use<> {
         let number = self.0.clusters.fetch_add(1, Ordering::Relaxed) + 1;
-        Cluster::start(self.clone(), name.to_owned(), number, options).await
+        Cluster::start(self.clone(), name.to_owned(), number, options)
     }
 
     /// Starts clusters side by side and waits until all are ready; they come in the order of their names.
@@ -139,13 +147,8 @@ impl Bed {
         names: impl IntoIterator<Item = S>,
         options: ClusterOptions,
     ) -> Result<Vec<Cluster>> {
-        let starts: Vec<_> = names
-            .into_iter()
-            .map(|name| {
-                let (bed, name, options) = (self.clone(), name.into(), options.clone());
-                tokio::spawn(async move { bed.cluster_with(&name, options).await })
-            })
-            .collect();
+        let starts: Vec<_> =
+            names.into_iter().map(|name| tokio::spawn(self.cluster_with(&name.into(), options.clone()))).collect();
         let mut clusters = Vec::new();
         let mut first_error = None;
         // All are waited for, also after an error: a start that goes on in the background would outlive this call.
@@ -168,6 +171,17 @@ impl Bed {
     /// How many processes of this bed run now.
     pub fn running(&self) -> usize {
         place::processes(&self.0.dir).len()
+    }
+
+    /// The wires between the nodes of this bed.
+    pub(crate) fn fabric(&self) -> Result<Arc<Fabric>> {
+        let mut fabric = self.0.fabric.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fabric) = fabric.upgrade() {
+            return Ok(fabric);
+        }
+        let new = Arc::new(Fabric::new(self)?);
+        *fabric = Arc::downgrade(&new);
+        Ok(new)
     }
 
     pub(crate) fn outlives(&self) -> bool {

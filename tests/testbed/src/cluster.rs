@@ -1,4 +1,5 @@
-//! One cluster: its own etcd, a real kube-apiserver with RBAC on, a real kube-controller-manager.
+//! One cluster: its own etcd, a real kube-apiserver with RBAC on, a real kube-controller-manager; with a node also
+//! kube-scheduler, kube-proxy, containerd and a kubelet.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,15 +12,12 @@ use crate::bed::Bed;
 use crate::binaries::binaries;
 use crate::error::{Doing, Error, Result};
 use crate::http;
+use crate::node::{self, NodeOptions};
+use crate::parts::{Arguments, Part};
 use crate::pki::{self, Pki};
-use crate::ports;
+use crate::place;
 use crate::process::Process;
-
-/// The controllers that matter without nodes.
-const CONTROLLERS: &str = "namespace-controller,serviceaccount-controller,serviceaccount-token-controller,\
-    root-ca-certificate-publisher-controller,garbage-collector-controller,endpoints-controller,\
-    endpointslice-controller,endpointslice-mirroring-controller,deployment-controller,replicaset-controller,\
-    statefulset-controller,clusterrole-aggregation-controller,service-cidr-controller";
+use crate::site::Site;
 
 /// Every request at the level of its metadata: enough to count who asked what.
 const AUDIT_POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -38,27 +36,8 @@ pub struct ClusterOptions {
     pub api_args: Vec<String>,
     /// More flags for kube-controller-manager.
     pub controllers_args: Vec<String>,
-}
-
-/// The programs of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The store of the API server.
-    Etcd,
-    /// kube-apiserver.
-    Api,
-    /// kube-controller-manager.
-    Controllers,
-}
-
-impl Part {
-    fn name(self) -> &'static str {
-        match self {
-            Part::Etcd => "etcd",
-            Part::Api => "kube-apiserver",
-            Part::Controllers => "kube-controller-manager",
-        }
-    }
+    /// With a node on which pods run, in network namespaces: needs root, and Debian packages that an error names.
+    pub node: Option<NodeOptions>,
 }
 
 /// A running cluster. Clones are handles of the same cluster; it ends with the last of them.
@@ -66,7 +45,9 @@ impl Part {
 pub struct Cluster(Arc<Inner>);
 
 struct Inner {
-    parts: [Mutex<Option<Process>>; 3],
+    parts: [Mutex<Option<Process>>; Part::ALL.len()],
+    /// Where it stands if it has a node; else on the machine's loopback.
+    site: Option<Site>,
     bed: Bed,
     name: String,
     number: u32,
@@ -79,11 +60,11 @@ struct Inner {
 }
 
 #[derive(Clone, Copy)]
-struct Ports {
-    etcd: u16,
-    peer: u16,
-    api: u16,
-    controllers: u16,
+pub(crate) struct Ports {
+    pub(crate) etcd: u16,
+    pub(crate) peer: u16,
+    pub(crate) api: u16,
+    pub(crate) controllers: u16,
 }
 
 impl Cluster {
@@ -92,8 +73,10 @@ impl Cluster {
         if name.is_empty() || name.len() > 63 || !name.chars().all(label) || name.starts_with('-') {
             return Err(Error::new(format!("cluster name {name:?}: use lower-case letters, digits and hyphens")));
         }
-        if number > 99 {
-            return Err(Error::new("a bed has networks for 99 clusters; make another bed"));
+        // The third number of their services' addresses, and with nodes of their pods'.
+        let most = if options.node.is_some() { 55 } else { 99 };
+        if number > most {
+            return Err(Error::new(format!("a bed has networks for {most} clusters; make another bed")));
         }
         let dir = bed.dir().join(&name);
         fs::create_dir(&dir).doing(format!("cluster {name}: {}", dir.display()))?;
@@ -112,21 +95,14 @@ impl Cluster {
     async fn start_once(bed: &Bed, name: &str, number: u32, options: &ClusterOptions, dir: &Path) -> Result<Cluster> {
         let began = Instant::now();
         let ports = Ports { etcd: bed.port()?, peer: bed.port()?, api: bed.port()?, controllers: bed.port()? };
-        let pki = pki::make(dir, name, &format!("10.{}.0.1", 100 + number))?;
-        let admin_token = ports::random_hex()?;
-        let controllers_token = ports::random_hex()?;
-        let tokens = format!(
-            "{admin_token},admin,admin,\"system:masters\"\n{controllers_token},system:kube-controller-manager,controllers\n"
-        );
-        fs::write(dir.join("tokens.csv"), tokens).doing(dir.display())?;
+        let site = options.node.as_ref().map(|_| Site::new(bed, name, number, dir, ports.api)).transpose()?;
+        let addresses = [node::service_ip(number, 1), node::node_ip(number)].map(|ip| ip.to_string());
+        let pki = pki::make(dir, name, &addresses)?;
+        let users = access::write_users(dir, name, options.node.is_some(), ports.api, &pki.ca_pem)?;
         fs::write(dir.join("audit-policy.yaml"), AUDIT_POLICY).doing(dir.display())?;
-        let server = format!("https://127.0.0.1:{}", ports.api);
-        for (user, token) in [("admin", &admin_token), ("controllers", &controllers_token)] {
-            let config = access::kubeconfig(name, user, &server, &pki.ca_pem, token);
-            access::write_json(&dir.join(format!("{user}.kubeconfig")), &config)?;
-        }
         let inner = Inner {
-            parts: [Mutex::new(None), Mutex::new(None), Mutex::new(None)],
+            parts: [const { Mutex::new(None) }; Part::ALL.len()],
+            site,
             bed: bed.clone(),
             name: name.to_owned(),
             number,
@@ -134,7 +110,7 @@ impl Cluster {
             dir: dir.to_owned(),
             ports,
             pki,
-            admin_token,
+            admin_token: users.admin_token,
             ready_after: Duration::ZERO,
         };
         inner.start(Part::Etcd)?;
@@ -142,8 +118,17 @@ impl Cluster {
         let cluster = Cluster(Arc::new(inner));
         cluster.wait_ready().await?;
         cluster.0.start(Part::Controllers)?;
+        if options.node.is_some() {
+            cluster.site()?.files(name, options, dir).write()?;
+            for part in [Part::Node, Part::Scheduler, Part::Proxy] {
+                cluster.0.start(part)?;
+            }
+        }
         // They have run when the namespace `default` has its ServiceAccount.
         cluster.wait_for(Part::Controllers, "/api/v1/namespaces/default/serviceaccounts/default").await?;
+        if options.node.is_some() {
+            cluster.wait_node().await?;
+        }
         let mut inner =
             Arc::into_inner(cluster.0).ok_or_else(|| Error::new("a cluster was cloned while it started"))?;
         inner.ready_after = began.elapsed();
@@ -178,6 +163,25 @@ impl Cluster {
     /// How long it took from nothing to ready.
     pub fn ready_after(&self) -> Duration {
         self.0.ready_after
+    }
+
+    /// Its number in the bed, from 1: a part of its addresses.
+    pub fn number(&self) -> u32 {
+        self.0.number
+    }
+
+    pub(crate) fn options(&self) -> &ClusterOptions {
+        &self.0.options
+    }
+
+    /// Where it stands, if it has a node.
+    pub(crate) fn site(&self) -> Result<&Site> {
+        let none = || Error::new(format!("cluster {} has no node; ask for one by ClusterOptions::node", self.name()));
+        self.0.site.as_ref().ok_or_else(none)
+    }
+
+    pub(crate) fn api_port(&self) -> u16 {
+        self.0.ports.api
     }
 
     pub(crate) fn ca_pem(&self) -> &str {
@@ -227,6 +231,21 @@ impl Cluster {
     /// Sends one part a signal by name.
     pub fn signal(&self, part: Part, signal: &str) -> Result<()> {
         self.0.part(part).as_ref().ok_or_else(|| self.not_running(part))?.signal(signal)
+    }
+
+    /// The process id of one part.
+    pub fn pid(&self, part: Part) -> Result<u32> {
+        Ok(self.0.part(part).as_ref().ok_or_else(|| self.not_running(part))?.pid())
+    }
+
+    /// Fails if a part has ended by itself.
+    pub(crate) fn must_run(&self, part: Part) -> Result<()> {
+        let guard = self.0.part(part);
+        let process = guard.as_ref().ok_or_else(|| self.not_running(part))?;
+        match process.exited()? {
+            Some(status) => Err(process.error(&format!("ended ({status}) while it was starting"))),
+            None => Ok(()),
+        }
     }
 
     /// The log of one part since its last start.
@@ -296,88 +315,35 @@ impl Inner {
         {
             return Err(Error::new(format!("{} of cluster {} runs already", part.name(), self.name)));
         }
+        let arguments = Arguments { number: self.number, ports: self.ports, options: &self.options };
         let args = match part {
-            Part::Etcd => self.etcd_args(),
-            Part::Api => self.api_args(),
-            Part::Controllers => self.controllers_args(),
+            Part::Etcd => arguments.etcd(),
+            Part::Api => arguments.api(),
+            Part::Controllers => arguments.controllers(),
+            Part::Scheduler => arguments.scheduler(),
+            Part::Proxy => vec!["--config=proxy.yaml".to_owned()],
+            Part::Node => return self.start_node(&mut slot),
         };
         let program = binaries()?.join(part.name());
-        *slot = Some(self.bed.process(part.name(), program).args(args).current_dir(&self.dir).spawn()?);
+        let process = self.bed.process(part.name(), program).args(args).current_dir(&self.dir);
+        *slot = Some(process.in_network(self.site.as_ref().map(Site::network)).spawn()?);
         Ok(())
     }
 
-    fn etcd_args(&self) -> Vec<String> {
-        let client = format!("http://127.0.0.1:{}", self.ports.etcd);
-        let peer = format!("http://127.0.0.1:{}", self.ports.peer);
-        vec![
-            "--name=bed".into(),
-            "--data-dir=etcd".into(),
-            format!("--listen-client-urls={client}"),
-            format!("--advertise-client-urls={client}"),
-            format!("--listen-peer-urls={peer}"),
-            format!("--initial-advertise-peer-urls={peer}"),
-            format!("--initial-cluster=bed={peer}"),
-            // A bed lives for minutes; nothing in it must survive the machine.
-            "--unsafe-no-fsync".into(),
-            "--snapshot-count=5000".into(),
-            "--log-level=warn".into(),
-        ]
-    }
-
-    fn api_args(&self) -> Vec<String> {
-        let mut args = vec![
-            format!("--etcd-servers=http://127.0.0.1:{}", self.ports.etcd),
-            "--bind-address=127.0.0.1".into(),
-            format!("--secure-port={}", self.ports.api),
-            // A loopback address may not be advertised, and without nodes nobody needs the Endpoints of `kubernetes`.
-            format!("--advertise-address=203.0.113.{}", self.number),
-            "--endpoint-reconciler-type=none".into(),
-            "--tls-cert-file=api.crt".into(),
-            "--tls-private-key-file=api.key".into(),
-            "--cert-dir=certs".into(),
-            "--service-account-issuer=https://kubernetes.default.svc".into(),
-            "--service-account-key-file=sa.pub".into(),
-            "--service-account-signing-key-file=sa.key".into(),
-            format!("--service-cluster-ip-range={}", self.service_networks()),
-            "--authorization-mode=Node,RBAC".into(),
-            "--token-auth-file=tokens.csv".into(),
-            "--allow-privileged=true".into(),
-            "--profiling=false".into(),
-            "--audit-policy-file=audit-policy.yaml".into(),
-            "--audit-log-path=audit.log".into(),
-            // One file: a rotated part would be missing from the counts.
-            "--audit-log-maxsize=100000".into(),
-        ];
-        args.extend(self.options.api_args.iter().cloned());
-        args
-    }
-
-    fn controllers_args(&self) -> Vec<String> {
-        let kubeconfig = "controllers.kubeconfig";
-        let mut args = vec![
-            format!("--kubeconfig={kubeconfig}"),
-            format!("--authentication-kubeconfig={kubeconfig}"),
-            format!("--authorization-kubeconfig={kubeconfig}"),
-            format!("--controllers={CONTROLLERS}"),
-            "--leader-elect=false".into(),
-            "--use-service-account-credentials=true".into(),
-            "--service-account-private-key-file=sa.key".into(),
-            "--root-ca-file=ca.crt".into(),
-            "--bind-address=127.0.0.1".into(),
-            format!("--secure-port={}", self.ports.controllers),
-            "--cert-dir=certs-controllers".into(),
-            format!("--service-cluster-ip-range={}", self.service_networks()),
-            "--concurrent-namespace-syncs=10".into(),
-            "--profiling=false".into(),
-            "--kube-api-qps=200".into(),
-            "--kube-api-burst=400".into(),
-        ];
-        args.extend(self.options.controllers_args.iter().cloned());
-        args
-    }
-
-    fn service_networks(&self) -> String {
-        let n = 100 + self.number;
-        if self.options.dual_stack { format!("10.{n}.0.0/16,fd00:{n}::/108") } else { format!("10.{n}.0.0/16") }
+    /// The node has PID and mount namespaces of its own, and ends with the first process in them.
+    fn start_node(&self, slot: &mut Option<Process>) -> Result<()> {
+        let site = self.site.as_ref().ok_or_else(|| Error::new(format!("cluster {} has no node", self.name)))?;
+        let init = self.dir.join("node.sh");
+        let process = self
+            .bed
+            .process(Part::Node.name(), "/usr/bin/unshare")
+            .args(["--pid", "--mount", "--propagation", "private", "--fork", "--kill-child=KILL", "--mount-proc", "--"])
+            .args(["dash".as_ref(), init.as_os_str()])
+            .args(site.files(&self.name, &self.options, &self.dir).kubelet_args())
+            .env("KUBELET", binaries()?.join("kubelet"))
+            .env("CGROUP", format!("{}/{}", place::cgroup(self.bed.dir()), self.name))
+            .current_dir(&self.dir);
+        *slot = Some(process.in_network(Some(site.network())).spawn()?);
+        Ok(())
     }
 }

@@ -17,8 +17,8 @@ pub(crate) struct Pki {
     pub(crate) ca_der: Vec<u8>,
 }
 
-/// Writes `ca.crt`, `api.crt`, `api.key` (the API server's) and `sa.key` with `sa.pub` (ServiceAccount tokens) into `dir`.
-pub(crate) fn make(dir: &Path, cluster: &str, service_address: &str) -> Result<Pki> {
+/// For an API server that is reached at `addresses` besides the loopback. Writes `ca.crt`, `api.crt`, `api.key` (the API server's) and `sa.key` with `sa.pub` (ServiceAccount tokens) into `dir`.
+pub(crate) fn make(dir: &Path, cluster: &str, addresses: &[String]) -> Result<Pki> {
     let mut ca = CertificateParams::default();
     ca.distinguished_name.push(DnType::CommonName, format!("testbed-ca-{cluster}"));
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -31,7 +31,8 @@ pub(crate) fn make(dir: &Path, cluster: &str, service_address: &str) -> Result<P
     let names = names
         .iter()
         .map(|name| (*name).to_owned())
-        .chain(["kubernetes.default.svc.cluster.local".to_owned(), service_address.to_owned()]);
+        .chain(["kubernetes.default.svc.cluster.local".to_owned()])
+        .chain(addresses.iter().cloned());
     let mut api = CertificateParams::new(names.collect::<Vec<_>>()).doing("naming the API server")?;
     api.distinguished_name.push(DnType::CommonName, "kube-apiserver");
     api.use_authority_key_identifier_extension = true;

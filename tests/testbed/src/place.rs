@@ -4,6 +4,7 @@
 //! says what belongs to a bed: it has no gap between a start and a note of it, and no pid can be taken over by another
 //! program.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -115,13 +116,46 @@ pub(crate) fn remove(dir: &Path) -> Result<()> {
     Err(Error::new(format!("cannot remove {}: {}", dir.display(), last.map(|e| e.to_string()).unwrap_or_default())))
 }
 
-/// Ends every process that carries the mark of this bed.
+/// The control group of a bed's containers in each hierarchy: `namesake-testbed/<bed>`.
+pub(crate) fn cgroup(bed: &Path) -> String {
+    format!("namesake-testbed/{}", bed.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Removes a bed's control groups, whose processes have been told to end.
+fn remove_cgroups(bed: &Path) -> Result<()> {
+    let Ok(hierarchies) = fs::read_dir("/sys/fs/cgroup") else { return Ok(()) };
+    for hierarchy in hierarchies.flatten() {
+        let group = hierarchy.path().join(cgroup(bed));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while group.is_dir() {
+            // A group goes when its last process is gone: the kernel ends those of a PID namespace by and by.
+            match remove_cgroup(&group) {
+                Err(e) if Instant::now() > deadline => return Err(e).doing(format!("removing {}", group.display())),
+                _ => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        // Other beds may have groups beside.
+        let _ = fs::remove_dir(hierarchy.path().join("namesake-testbed"));
+    }
+    Ok(())
+}
+
+fn remove_cgroup(group: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(group)?.flatten() {
+        if entry.file_type()?.is_dir() {
+            remove_cgroup(&entry.path())?;
+        }
+    }
+    fs::remove_dir(group)
+}
+
+/// Ends every process that carries the mark of this bed, and removes the control groups of its containers.
 pub(crate) fn end_processes(dir: &Path) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         let left = processes(dir);
         if left.is_empty() {
-            return Ok(());
+            return remove_cgroups(dir);
         }
         for pid in &left {
             // Already gone is what we want.
@@ -148,6 +182,31 @@ pub(crate) fn processes(dir: &Path) -> Vec<u32> {
             fs::read(format!("/proc/{pid}/environ")).is_ok_and(|env| env.split(|b| *b == 0).any(|var| var == mark))
         })
         .collect()
+}
+
+/// A process and all that descend from it, the eldest first.
+pub(crate) fn family(root: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        if let Some(parent) = parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut family = vec![root];
+    let mut at = 0;
+    while let Some(pid) = family.get(at) {
+        let mut next = children.remove(pid).unwrap_or_default();
+        next.sort_unstable();
+        family.extend(next);
+        at += 1;
+    }
+    family
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The start time of a process, in clock ticks since boot: with the pid it names one process for ever.

@@ -14,6 +14,7 @@ use nix::unistd::Pid;
 
 use crate::bed::Bed;
 use crate::error::{Doing, Error, Result};
+use crate::network::Network;
 use crate::{http, place};
 
 /// How often a condition is looked at while it is waited for.
@@ -27,11 +28,20 @@ pub struct ProcessBuilder {
     args: Vec<OsString>,
     envs: Vec<(OsString, OsString)>,
     dir: Option<PathBuf>,
+    network: Option<Network>,
 }
 
 impl ProcessBuilder {
     pub(crate) fn new(bed: Bed, name: &str, program: PathBuf) -> ProcessBuilder {
-        ProcessBuilder { bed, name: name.to_owned(), program, args: Vec::new(), envs: Vec::new(), dir: None }
+        ProcessBuilder {
+            bed,
+            name: name.to_owned(),
+            program,
+            args: Vec::new(),
+            envs: Vec::new(),
+            dir: None,
+            network: None,
+        }
     }
 
     /// Adds one argument.
@@ -58,6 +68,12 @@ impl ProcessBuilder {
         self
     }
 
+    /// Lets it run in another network namespace than ours.
+    pub(crate) fn in_network(mut self, network: Option<&Network>) -> ProcessBuilder {
+        self.network = network.cloned();
+        self
+    }
+
     /// Starts the program. Standard output and standard error go to `<name>.log`, appended.
     pub fn spawn(self) -> Result<Process> {
         let dir = self.dir.unwrap_or_else(|| self.bed.dir().to_owned());
@@ -67,7 +83,7 @@ impl ProcessBuilder {
         if !self.program.is_file() {
             return Err(Error::new(format!("cannot start {}: there is no {}", self.name, self.program.display())));
         }
-        let mut command = wrapped(&self.program, self.bed.outlives());
+        let mut command = wrapped(&self.program, self.network.as_ref(), self.bed.outlives());
         command
             .args(&self.args)
             .envs(self.envs)
@@ -82,7 +98,14 @@ impl ProcessBuilder {
 }
 
 /// The program, started so that it ends with us, or, for `testbed up`, so that it does not.
-fn wrapped(program: &Path, outlives: bool) -> Command {
+fn wrapped(program: &Path, network: Option<&Network>, outlives: bool) -> Command {
+    // It enters the namespace and replaces itself by the program, as the helpers below do.
+    let mut words: Vec<OsString> = Vec::new();
+    if let Some(network) = network {
+        words.push("nsenter".into());
+        words.extend(network.prefix().map(OsString::from));
+    }
+    words.push(program.into());
     // Both helpers are of util-linux and replace themselves by the program, so its pid is the child's. Where they are
     // missing, the mark in the environment still finds the processes of a dead owner.
     let helper = if outlives { ("setsid", &[][..]) } else { ("setpriv", &["--pdeathsig", "KILL", "--"][..]) };
@@ -90,15 +113,15 @@ fn wrapped(program: &Path, outlives: bool) -> Command {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(helper.0).is_file()));
     if on_path {
         let mut command = Command::new(helper.0);
-        command.args(helper.1).arg(program);
+        command.args(helper.1).args(words);
         // setsid forks if it leads a group; setpriv's child gets a group of its own, away from the terminal's Ctrl-C.
         if !outlives {
             command.process_group(0);
         }
         command
     } else {
-        let mut command = Command::new(program);
-        command.process_group(0);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).process_group(0);
         command
     }
 }
@@ -236,6 +259,14 @@ impl Process {
         let mut child = self.child();
         child.kill().doing(format!("killing {}", self.name))?;
         child.wait().doing(format!("waiting for {}", self.name)).map(drop)
+    }
+
+    /// Fails if it has ended by itself.
+    pub(crate) fn must_run(&self) -> Result<()> {
+        match self.exited()? {
+            Some(status) => Err(self.error(&format!("ended ({status})"))),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn error(&self, what: &str) -> Error {

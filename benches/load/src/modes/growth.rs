@@ -1,0 +1,71 @@
+//! The same figures for ten times as many services, and ten times again: what grows with the size, and how.
+
+use testbed::Bed;
+use tokio::runtime::Runtime;
+
+use super::{Settings, queries, updates};
+use crate::cluster::{Result, doing};
+use crate::plot;
+use crate::report::Table;
+use crate::rounds::{Sample, Spread, measure};
+use crate::servers::Kind;
+use crate::set::Set;
+
+/// Services of each step.
+const SIZES: [u32; 4] = [100, 1_000, 10_000, 100_000];
+
+/// What is compared; the echo tells how the machine is.
+const KINDS: [Kind; 3] = [Kind::Echo, Kind::Namesake, Kind::CoreDns];
+
+/// Measures every size.
+///
+/// # Errors
+/// Where a server does not start or can't be asked.
+pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
+    let sizes = if settings.smoke { &SIZES[..2] } else { &SIZES[..] };
+    let mut table =
+        Table::new(&["services", "server", "CPU µs/answer", "PSS MB", "start s", "start CPU s", "CPU µs a change"]);
+    let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    let mut point = |name: String, size: u32, value: f64| match lines.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, points)) => points.push((f64::from(size), value)),
+        None => lines.push((name, vec![(f64::from(size), value)])),
+    };
+    for &size in sizes {
+        let set = Set::of(size);
+        let bed = Bed::new().map_err(doing("a folder for the servers"))?;
+        let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
+        let side = queries::start(runtime, &bed, settings, &kinds, set)?;
+        let scenario = &queries::scenarios(set, true)[0];
+        let figures = measure(scenario, &side.servers, settings.effort)?;
+        let starts: Vec<_> = side.servers.iter().map(|server| server.started).collect();
+        drop(side);
+        let changes = updates::shares(runtime, settings, set)?;
+        for (row, started) in figures.rows.iter().zip(starts) {
+            let of = |figure: &dyn Fn(&Sample) -> f64| Spread::of(row.samples.iter().map(figure)).median;
+            let (cost, pss) = (of(&Sample::cost), of(&|sample| sample.memory.pss as f64 / 1e6));
+            let change = changes.kinds.iter().position(|kind| *kind == row.kind).map(|i| {
+                let each = changes.rounds[i].iter().map(|(idle, busy)| (busy - idle) * 1e6 / changes.rate);
+                Spread::of(each).median
+            });
+            if row.kind != Kind::Echo {
+                point(format!("{}: µs/answer", row.kind), size, cost);
+                point(format!("{}: PSS MB", row.kind), size, pss);
+                point(format!("{}: start s", row.kind), size, started.ready);
+                change.into_iter().for_each(|change| point(format!("{}: µs/change", row.kind), size, change));
+            }
+            table.row(vec![
+                size.to_string(),
+                row.kind.to_string(),
+                format!("{cost:.2}"),
+                format!("{pss:.1}"),
+                format!("{:.2}", started.ready),
+                format!("{:.2}", started.cpu),
+                change.map_or(String::new(), |change| format!("{change:.1}")),
+            ]);
+        }
+    }
+    let heading = "## Growth: an eleventh of the services is headless with 20 endpoints each";
+    settings.tell("growth.md", &format!("{heading}\n\n{}", table.render()))?;
+    let picture = plot::growth("What grows with the number of services", "services", "by line", &lines);
+    settings.keep("growth.svg", &picture)
+}

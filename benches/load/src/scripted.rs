@@ -1,0 +1,280 @@
+//! An API server that does nothing but to list a set and to tell its watches of changes, at a rate that a real one on
+//! the same two cores could not write. Both Namesake and CoreDNS take it for real: lists in pages, watches in lines,
+//! bookmarks, errors for what it does not have.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testbed::Bed;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::cluster::{Result, doing};
+use crate::objects;
+use crate::set::{SLICE, Set};
+
+/// Events that a watch may be behind before it is cut off.
+const BEHIND: usize = 1 << 16;
+
+/// How often a quiet watch gets a bookmark.
+const BOOKMARK: Duration = Duration::from_secs(10);
+
+/// A running one; it ends with its runtime.
+pub struct Scripted {
+    /// The kubeconfig that leads to it.
+    pub kubeconfig: PathBuf,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    set: Set,
+    namespaces: Vec<String>,
+    imports: Vec<String>,
+    slices: Vec<String>,
+    version: AtomicU64,
+    sent: AtomicU64,
+    /// Changes of slices, as lines.
+    events: broadcast::Sender<Arc<str>>,
+}
+
+impl Scripted {
+    /// Starts one on the loopback.
+    pub async fn start(bed: &Bed, set: Set) -> Result<Self> {
+        let versioned = |mut object: Value| {
+            object["metadata"]["resourceVersion"] = json!("1");
+            object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
+            object.to_string()
+        };
+        let shared = Arc::new(Shared {
+            set,
+            namespaces: objects::namespaces(set).map(versioned).collect(),
+            imports: objects::imports(set).map(versioned).collect(),
+            slices: objects::slices(set).map(versioned).collect(),
+            version: AtomicU64::new(1),
+            sent: AtomicU64::new(0),
+            events: broadcast::Sender::new(BEHIND),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(doing("the scripted API server"))?;
+        let address = listener.local_addr().map_err(doing("the scripted API server"))?;
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "scripted",
+            "clusters": [{"name": "scripted", "cluster": {"server": format!("http://{address}")}}],
+            "contexts": [{"name": "scripted", "context": {"cluster": "scripted", "user": "nobody"}}],
+            "users": [{"name": "nobody", "user": {}}],
+        });
+        let kubeconfig = bed.file("scripted.kubeconfig", &config.to_string()).map_err(doing("its kubeconfig"))?;
+        let serving = Arc::clone(&shared);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(connection(stream, Arc::clone(&serving)));
+            }
+        });
+        Ok(Self { kubeconfig, shared })
+    }
+
+    /// Moves the addresses of one slice after the other, so many a second, for so long: how many were moved. Each
+    /// moves there and back, so that every event is a change.
+    pub async fn update(&self, rate: f64, span: Duration) -> u64 {
+        let shared = &self.shared;
+        // Rendered before: what is measured beside this must not wait for it.
+        let some = self.moving();
+        let each = objects::slices_of_each(shared.set);
+        let slice = |n: usize, turn| {
+            let (i, part) = (n as u32 / each, n as u32 % each);
+            let mut object = objects::slice(shared.set, i, part, turn);
+            object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
+            object["metadata"]["resourceVersion"] = json!("VERSION");
+            json!({"type": "MODIFIED", "object": object}).to_string()
+        };
+        let lines: Vec<[String; 2]> = (0..some).map(|n| [slice(n, 1), slice(n, 0)]).collect();
+        let begin = Instant::now();
+        let first = shared.sent.load(Relaxed);
+        let mut sent = 0;
+        while begin.elapsed() < span {
+            let due = (begin.elapsed().as_secs_f64() * rate) as u64;
+            while sent < due {
+                let (n, turn) = turn(first + sent, some);
+                let version = shared.version.fetch_add(1, Relaxed) + 1;
+                let line = lines[n][turn].replacen("VERSION", &version.to_string(), 1) + "\n";
+                // Without watches nobody hears of it, which the caller sees by what is served.
+                let _ = shared.events.send(line.into());
+                sent += 1;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        shared.sent.fetch_add(sent, Relaxed);
+        sent
+    }
+
+    /// An endpoint that the last change moved, and where to: headless service, number, address.
+    #[must_use]
+    pub fn last(&self) -> Option<(u32, u32, Ipv4Addr)> {
+        let set = self.shared.set;
+        let (n, turn) = turn(self.shared.sent.load(Relaxed).checked_sub(1)?, self.moving());
+        let each = objects::slices_of_each(set);
+        let (i, endpoint) = (n as u32 / each, n as u32 % each * SLICE);
+        let [a, b, c, d] = set.endpoint_address(i, endpoint).octets();
+        Some((i, endpoint, Ipv4Addr::new(a + u8::from(turn == 0), b, c, d)))
+    }
+
+    /// How many slices change, one after the other.
+    fn moving(&self) -> usize {
+        self.shared.slices.len().min(4_096)
+    }
+}
+
+/// Of the change with this number: which of so many slices it is, and whether it moves there (0) or back (1).
+fn turn(number: u64, slices: usize) -> (usize, usize) {
+    (number as usize % slices, number as usize / slices % 2)
+}
+
+/// Answers one request after the other; a watch is the last one.
+async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut target = String::new();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if stream.read_line(&mut line).await? == 0 {
+                return Ok(());
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            if target.is_empty() {
+                target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+            }
+        }
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        match answer(&shared, path, query) {
+            Answer::Json(code, text) => {
+                let head = format!(
+                    "HTTP/1.1 {code}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    text.len()
+                );
+                stream.write_all(head.as_bytes()).await?;
+                stream.write_all(text.as_bytes()).await?;
+            }
+            Answer::Watch(of) => return watch(&mut stream, &shared, of).await,
+        }
+    }
+}
+
+enum Answer {
+    Json(&'static str, String),
+    Watch(Resource),
+}
+
+/// What is listed and watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Resource {
+    kind: &'static str,
+    version: &'static str,
+    /// Those of the set; else there are none.
+    is_ours: bool,
+}
+
+impl Resource {
+    fn of(path: &str, query: &str) -> Option<Self> {
+        let resource = path.rsplit('/').next().unwrap_or_default();
+        let imports = |version| Self { kind: "ServiceImport", version, is_ours: true };
+        let empty = |kind| Self { kind, version: "v1", is_ours: false };
+        Some(match resource {
+            // CoreDNS asks for the older version, Namesake for the newer where it is there.
+            "serviceimports" if path.contains("/v1beta1/") => imports("multicluster.x-k8s.io/v1beta1"),
+            "serviceimports" if path.contains("/v1alpha1/") => imports("multicluster.x-k8s.io/v1alpha1"),
+            // CoreDNS follows the slices of its own cluster as well, which has none.
+            "endpointslices" => {
+                let is_ours = query.contains("multicluster.kubernetes.io");
+                Self { kind: "EndpointSlice", version: "discovery.k8s.io/v1", is_ours }
+            }
+            "services" => empty("Service"),
+            // For CoreDNS, names in a namespace that is not there do not exist.
+            "namespaces" => Self { kind: "Namespace", version: "v1", is_ours: true },
+            "pods" => empty("Pod"),
+            _ => return None,
+        })
+    }
+
+    fn items(self, shared: &Shared) -> &[String] {
+        match self {
+            Self { is_ours: false, .. } => &[],
+            Self { kind: "Namespace", .. } => &shared.namespaces,
+            Self { kind: "ServiceImport", .. } => &shared.imports,
+            _ => &shared.slices,
+        }
+    }
+}
+
+fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
+    let status = |code: u16, http: &'static str, reason: &str| {
+        let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code});
+        Answer::Json(http, body.to_string())
+    };
+    // Streamed lists are an offer that a server may turn down; clients then list in pages.
+    if parameter(query, "sendInitialEvents") == Some("true") {
+        return status(422, "422 Unprocessable Entity", "Invalid");
+    }
+    if path.ends_with("/multicluster.x-k8s.io/v1beta1") {
+        let verbs = ["create", "get", "list", "watch"];
+        let import = json!({"name": "serviceimports", "namespaced": true, "kind": "ServiceImport", "verbs": verbs});
+        let version = "multicluster.x-k8s.io/v1beta1";
+        let list = json!({"kind": "APIResourceList", "groupVersion": version, "resources": [import]});
+        return Answer::Json("200 OK", list.to_string());
+    }
+    let Some(resource) = Resource::of(path, query) else {
+        return status(404, "404 Not Found", "NotFound");
+    };
+    if matches!(parameter(query, "watch"), Some("true" | "1")) {
+        return Answer::Watch(resource);
+    }
+    let (Resource { kind, version, .. }, items) = (resource, resource.items(shared));
+    let from: usize = parameter(query, "continue").and_then(|token| token.parse().ok()).unwrap_or(0);
+    let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
+    let end = limit.map_or(items.len(), |limit: usize| items.len().min(from + limit));
+    let next = if end < items.len() { end.to_string() } else { String::new() };
+    let now = shared.version.load(Relaxed);
+    let page = items.get(from..end).unwrap_or_default().join(",");
+    Answer::Json(
+        "200 OK",
+        format!(
+            r#"{{"kind":"{kind}List","apiVersion":"{version}","metadata":{{"resourceVersion":"{now}","continue":"{next}"}},"items":[{page}]}}"#
+        ),
+    )
+}
+
+async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource) -> io::Result<()> {
+    let slices = of.is_ours && of.kind == "EndpointSlice";
+    let mut events = shared.events.subscribe();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    loop {
+        let next = tokio::time::timeout(BOOKMARK, async {
+            if slices { events.recv().await } else { std::future::pending().await }
+        });
+        let line: Arc<str> = match next.await {
+            Ok(Ok(line)) => line,
+            // Who is so far behind lists anew, as at a real one.
+            Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => return Ok(()),
+            Err(_) => {
+                let meta = json!({"resourceVersion": shared.version.load(Relaxed).to_string()});
+                let object = json!({"kind": of.kind, "apiVersion": of.version, "metadata": meta});
+                (json!({"type": "BOOKMARK", "object": object}).to_string() + "\n").into()
+            }
+        };
+        stream.write_all(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes()).await?;
+    }
+}
+
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}

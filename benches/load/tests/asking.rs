@@ -1,0 +1,126 @@
+//! The load against servers that behave and servers that do not: what it counts is what happened.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use load::echo::Bound;
+use load::query::{Asked, Kind, Mix, Pool};
+use load::set::Set;
+use load::tally::Tally;
+use load::udp::{Options, Pace};
+use load::{tcp, udp};
+
+const SPAN: Duration = Duration::from_millis(200);
+
+fn pool() -> Pool {
+    Pool::new(Asked { set: Set::of(100), mix: Mix::Mix, edns: true, skew: false }, 1_000)
+}
+
+/// An echo of both families.
+fn echo() -> [SocketAddr; 2] {
+    let bound = Bound::bind(&[(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()]).unwrap();
+    let addresses = bound.addresses();
+    thread::spawn(|| bound.serve());
+    [addresses[0], addresses[1]]
+}
+
+fn options(pace: Pace) -> Options {
+    Options { clients: 4, pace, strict: false }
+}
+
+fn over_udp(server: SocketAddr, options: Options) -> Tally {
+    let pool = pool();
+    udp::Client::new(server, &pool, options).unwrap().run(SPAN).unwrap()
+}
+
+/// Answers over UDP with what `change` makes of a query; nothing where it makes nothing.
+fn server(change: impl Fn(&mut Vec<u8>) -> bool + Send + 'static) -> SocketAddr {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 512];
+        loop {
+            let (length, peer) = socket.recv_from(&mut buffer).unwrap();
+            let mut reply = buffer[..length].to_vec();
+            reply[2] |= 0x80;
+            if change(&mut reply) {
+                socket.send_to(&reply, peer).unwrap();
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn an_echo_answers_every_query_over_udp_and_tcp() {
+    for address in echo() {
+        let tally = over_udp(address, options(Pace::Window(64)));
+        assert!(tally.answered > 100 && tally.answered + tally.lost == tally.sent, "{}", tally.describe());
+        assert_eq!((tally.wrong, tally.late), (0, 0), "{}", tally.describe());
+        assert_eq!(tally.latency.total(), tally.answered);
+        let pool = pool();
+        let tally = tcp::Client::new(address, &pool, options(Pace::Window(64))).unwrap().run(SPAN).unwrap();
+        assert!(tally.answered > 100 && tally.answered == tally.sent, "{}", tally.describe());
+        assert_eq!((tally.wrong, tally.late, tally.closed), (0, 0, 0), "{}", tally.describe());
+    }
+}
+
+#[test]
+fn a_rate_is_kept_whole_bursts_at_a_time() {
+    let [address, _] = echo();
+    let tally = over_udp(address, options(Pace::Rate { rate: 10_000.0, burst: 500 }));
+    // Five bursts are due within 200 ms: at 0, 50, 100 and 150, and perhaps the one at the end.
+    assert!([2_000, 2_500].contains(&(tally.sent + tally.unsent)), "{}", tally.describe());
+}
+
+#[test]
+fn what_is_not_answered_is_lost_and_never_counts_twice() {
+    let deaf = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let tally = over_udp(deaf.local_addr().unwrap(), options(Pace::Window(64)));
+    assert_eq!((tally.sent, tally.lost, tally.answered), (64, 64, 0), "{}", tally.describe());
+}
+
+#[test]
+fn an_answer_to_another_query_or_another_name_is_seen() {
+    let another_id = server(|reply| {
+        // Above the slot's number: as if the slot had been used once more.
+        reply[0] ^= 0x80;
+        true
+    });
+    let tally = over_udp(another_id, options(Pace::Window(16)));
+    assert!(tally.late == 16 && tally.answered == 0 && tally.lost == 16, "{}", tally.describe());
+    let another_name = server(|reply| {
+        reply[14] ^= 1;
+        true
+    });
+    let tally = over_udp(another_name, options(Pace::Window(16)));
+    assert!(tally.answered > 0 && tally.wrong == tally.answered, "{}", tally.describe());
+}
+
+#[test]
+fn an_answer_without_records_is_wrong_where_there_should_be_some() {
+    let [address, _] = echo();
+    let pool = Pool::new(Asked { set: Set::of(100), mix: Mix::Only(Kind::ServiceA), edns: false, skew: false }, 100);
+    let options = Options { clients: 1, pace: Pace::Window(16), strict: true };
+    let tally = udp::Client::new(address, &pool, options).unwrap().run(SPAN).unwrap();
+    assert!(tally.answered > 0 && tally.wrong == tally.answered, "{}", tally.describe());
+}
+
+#[test]
+fn a_connection_that_the_server_closes_is_opened_anew_and_its_queries_are_lost() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let pool = pool();
+    let tally = tcp::Client::new(address, &pool, options(Pace::Window(16))).unwrap().run(SPAN).unwrap();
+    assert!(tally.closed > 0 && tally.answered == 0 && tally.lost == tally.sent, "{}", tally.describe());
+}
+
+#[test]
+fn nobody_listening_is_an_error_and_not_a_slow_server() {
+    let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    let pool = pool();
+    let mut client = udp::Client::new((Ipv4Addr::LOCALHOST, port).into(), &pool, options(Pace::Window(16))).unwrap();
+    assert!(client.run(SPAN).is_err());
+}

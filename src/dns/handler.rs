@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use super::{DropReason, Outcome, QueryLog, QueryRecord, Reply, Responder, Transport};
 use crate::metrics::{Answered, DnsShard, Drop};
@@ -32,35 +32,31 @@ impl<R: Responder> Handler<R> {
         Self { responder, shard, log, transport }
     }
 
-    /// Answers `query` from `peer`, which arrived at `since`, into the start of `out`: the reply's length, or `None`
-    /// where nothing is to be sent. A panic below costs this query alone (`dns.md` T19).
+    /// Answers `query` into the start of `out`; `None` where nothing is to be sent. A panic below costs this query alone
+    /// (`dns.md` T19). What comes of it is to be told to [`Self::answered`].
     #[inline]
-    pub(super) fn handle(
-        &self,
-        query: &[u8],
-        peer: SocketAddr,
-        since: Instant,
-        out: &mut [u8],
-        rng: &mut fastrand::Rng,
-    ) -> Option<usize> {
+    pub(super) fn respond(&self, query: &[u8], out: &mut [u8], rng: &mut fastrand::Rng) -> Option<Reply> {
         // Unwind safety: `out` is overwritten from its start, and any state of `rng` is a good one.
         let guarded = catch_unwind(AssertUnwindSafe(|| self.responder.respond(query, self.transport, out, rng)));
         let outcome = guarded.unwrap_or_else(|_| {
             self.shard.panicked();
             bare_servfail(query, out)
         });
-        let reply = match outcome {
-            Outcome::Reply(reply) => reply,
+        match outcome {
+            Outcome::Reply(reply) => Some(reply),
             Outcome::Drop(why) => {
                 self.shard.dropped(match why {
                     DropReason::Short => Drop::Short,
                     DropReason::Response => Drop::Response,
                 });
-                return None;
+                None
             }
-        };
-        let bytes = out.get(..reply.len)?;
-        let duration = since.elapsed();
+        }
+    }
+
+    /// Counts and logs what was answered to `query` from `peer`: `bytes`, finished `duration` after it arrived.
+    #[inline]
+    pub(super) fn answered(&self, reply: Reply, query: &[u8], peer: SocketAddr, bytes: &[u8], duration: Duration) {
         self.shard.answered(&Answered {
             zone: reply.zone,
             qtype: reply.qtype,
@@ -75,7 +71,6 @@ impl<R: Responder> Handler<R> {
         if let Some(log) = &self.log {
             log.record(&QueryRecord { peer, transport: self.transport, query, reply: bytes, duration });
         }
-        Some(bytes.len())
     }
 
     /// Counts what got no reply.

@@ -343,10 +343,11 @@ fn answer_one<R: Responder>(
     output: &mut Vec<u8>,
 ) {
     REPLY.with_borrow_mut(|(reply, rng)| {
-        let Some(len) = handler.handle(query, peer, since, reply, rng) else {
+        let Some(answered) = handler.respond(query, reply, rng) else {
             return;
         };
-        if let (Some(bytes), Ok(prefix)) = (reply.get(..len), u16::try_from(len)) {
+        if let (Some(bytes), Ok(prefix)) = (reply.get(..answered.len), u16::try_from(answered.len)) {
+            handler.answered(answered, query, peer, bytes, since.elapsed());
             output.extend_from_slice(&prefix.to_be_bytes());
             output.extend_from_slice(bytes);
         }

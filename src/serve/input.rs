@@ -13,11 +13,10 @@ use crate::answers::Options;
 use crate::config::dns::Source;
 use crate::feed::{self, Feed};
 use crate::metrics::Metrics;
-use crate::model::Update;
 use crate::preview::Sandbox;
 use crate::source::folder::{self, FileError};
 use crate::source::kube::{Access, KubeError, KubeSource, Observer, default_kubeconfig};
-use crate::source::{Convert, Health, Updates};
+use crate::source::{Convert, Health, QUEUE, Updates};
 
 /// Why a source could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -80,28 +79,39 @@ pub fn convert(options: &Options) -> Convert {
     Convert { pod_names: options.endpoint_pod_names, namespaces: options.namespaces.clone() }
 }
 
-/// Runs the feed on a thread of its own, so that building a large service never delays TCP or a watch. The receiver
-/// learns when it has ended.
-pub(super) fn feed(feed: Feed, queue: mpsc::Receiver<Update>) -> std::io::Result<oneshot::Receiver<()>> {
-    on_thread("feed", feed::run(feed, queue))
+/// Reads the source and feeds the store, both on one thread of their own: a change passes from the socket to the table
+/// of answers without waking another thread, which costs more than all that is done with it, and building a large
+/// service never delays TCP or the admin routes. `open` comes to the source. The receiver learns why it ended, which it
+/// never should.
+pub(super) fn start<O>(feed: Feed, health: Arc<Health>, open: O) -> std::io::Result<oneshot::Receiver<RunError>>
+where
+    O: Future<Output = Result<Input, InputError>> + Send + 'static,
+{
+    let (updates, queue) = mpsc::channel(QUEUE);
+    on_thread(async move {
+        let fed = tokio::spawn(feed::run(feed, queue));
+        let reading = tokio::spawn(async move { open.await?.run(updates, health).await });
+        first_end(reading, fed).await
+    })
 }
 
-fn on_thread(name: &str, task: impl Future<Output = ()> + Send + 'static) -> std::io::Result<oneshot::Receiver<()>> {
-    let (alive, ended) = oneshot::channel::<()>();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let _alive = alive; // dropped at the end, also by a panic
-        runtime.block_on(task);
+fn on_thread<T: Send + 'static>(
+    task: impl Future<Output = T> + Send + 'static,
+) -> std::io::Result<oneshot::Receiver<T>> {
+    let (told, end) = oneshot::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name("source".to_owned()).spawn(move || {
+        let _ = told.send(runtime.block_on(task)); // whoever does not wait does not want to know
     })?;
-    Ok(ended)
+    Ok(end)
 }
 
 /// What a source came to.
-pub(super) type Read = Result<Result<(), InputError>, JoinError>;
+type Read = Result<Result<(), InputError>, JoinError>;
 
 /// Waits for whichever ends first, the source or the feed, and says why the process can't go on: a server whose data
 /// is frozen must not look alive (WCH-10).
-pub(super) async fn first_end(mut reading: JoinHandle<Result<(), InputError>>, fed: oneshot::Receiver<()>) -> RunError {
+async fn first_end(mut reading: JoinHandle<Result<(), InputError>>, fed: JoinHandle<()>) -> RunError {
     let source = |read: Read| match read {
         Ok(Err(error)) => RunError::Input(error),
         Ok(Ok(())) => RunError::Died("the source".to_owned()),
@@ -115,6 +125,11 @@ pub(super) async fn first_end(mut reading: JoinHandle<Result<(), InputError>>, f
             Err(_) => RunError::Died("the feed".to_owned()),
         },
     }
+}
+
+/// Why the source's thread has ended.
+pub(super) async fn end(source: &mut oneshot::Receiver<RunError>) -> RunError {
+    source.await.unwrap_or_else(|_| RunError::Died("the source's thread".to_owned()))
 }
 
 /// Counts requests to the API server under CoreDNS's names.
@@ -137,38 +152,44 @@ mod tests {
 
     #[tokio::test]
     async fn case_wch_10_a_feed_that_panics_ends_the_process() {
-        let fed = on_thread("feed", async { panic!("as this test wants") }).unwrap();
+        let fed = tokio::spawn(async { panic!("as this test wants") });
         let why = first_end(for_ever(), fed).await.to_string();
         assert!(why.starts_with("the feed has ended"), "{why}");
     }
 
     #[tokio::test]
     async fn case_wch_10_a_source_that_panics_or_stops_ends_the_process() {
-        let (_alive, fed) = oneshot::channel();
-        let why = first_end(tokio::spawn(async { panic!("as this test wants") }), fed).await.to_string();
+        let fed = || tokio::spawn(std::future::pending());
+        let why = first_end(tokio::spawn(async { panic!("as this test wants") }), fed()).await.to_string();
         assert!(why.starts_with("the source (") && why.contains("panic"), "{why}");
-        let (_alive, fed) = oneshot::channel();
-        let why = first_end(tokio::spawn(async { Ok(()) }), fed).await.to_string();
+        let why = first_end(tokio::spawn(async { Ok(()) }), fed()).await.to_string();
         assert!(why.starts_with("the source has ended"), "{why}");
     }
 
     #[tokio::test]
     async fn case_wch_10_where_both_end_the_sources_reason_is_told() {
-        let fed = on_thread("feed", async {}).unwrap();
+        let fed = tokio::spawn(async {});
         let why = KubeError::NotInCluster { message: "as this test wants".to_owned() };
         let reading = tokio::spawn(async { Err(InputError::from(why)) });
         assert!(matches!(first_end(reading, fed).await, RunError::Input(_)));
     }
 
     #[tokio::test]
+    async fn case_wch_10_a_thread_that_panics_ends_the_process() {
+        let mut ended = on_thread(async { panic!("as this test wants") }).unwrap();
+        let why = end(&mut ended).await.to_string();
+        assert!(why.starts_with("the source's thread has ended"), "{why}");
+    }
+
+    #[tokio::test]
     async fn case_wch_10_while_both_live_nothing_ends() {
-        let (sender, queue) = mpsc::channel(1);
         let store = Arc::new(crate::answers::Store::new(Options::default()));
-        let fed = feed(Feed::new(store, Arc::new(Health::new(true)), None, feed::Now::read()), queue).unwrap();
-        let mut end = Box::pin(first_end(for_ever(), fed));
-        assert!(tokio::time::timeout(Duration::from_millis(50), &mut end).await.is_err());
-        drop(sender);
-        let why = end.await.to_string();
-        assert!(why.starts_with("the feed has ended"), "{why}");
+        let health = Arc::new(Health::new(true));
+        let feed = Feed::new(store, health.clone(), None, feed::Now::read());
+        let (fail, told) = oneshot::channel();
+        let mut source = start(feed, health, async move { Err(told.await.unwrap()) }).unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(50), end(&mut source)).await.is_err());
+        fail.send(InputError::from(KubeError::NotInCluster { message: "as this test wants".to_owned() })).unwrap();
+        assert!(matches!(end(&mut source).await, RunError::Input(_)));
     }
 }

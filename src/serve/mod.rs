@@ -15,7 +15,6 @@ mod signals;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::admin::{Admin, AdminConfig, AdminError, AdminParts, AdminState};
@@ -25,7 +24,7 @@ use crate::dns::{self, BindError, Bound, LineFormat, LineLog, QueryLog, Running,
 use crate::feed::{Feed, Now};
 use crate::metrics::Metrics;
 use crate::preview::Sandbox;
-use crate::source::{Health, QUEUE, Trouble, WatchPhase};
+use crate::source::{Health, Trouble, WatchPhase};
 use crate::systemd::Notifier;
 use crate::telemetry::{self, LogFormat, TelemetryError};
 
@@ -146,21 +145,20 @@ async fn serve(settings: Settings, input: Option<Input>) -> Result<(), RunError>
         tracing::info!("authoritative for {zone}.");
     }
 
-    let (updates, queue) = mpsc::channel(QUEUE);
-    let fed = input::feed(feed, queue).map_err(|source| RunError::System { what: "the feed's thread", source })?;
-    let reading = tokio::spawn({
+    // Credentials may come from a program that takes its time, and neither DNS nor a signal waits for it.
+    let open = {
         let (source, convert) = (settings.source.clone(), convert(&settings.answers));
-        let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
-        // Not awaited here: credentials may come from a program that takes its time, and neither DNS nor a signal waits.
+        let metrics = Arc::clone(&metrics);
         async move {
-            let input = match input {
-                Some(input) => input,
-                None => Input::new(&source, convert, &metrics).await?,
-            };
-            input.run(updates, health).await
+            match input {
+                Some(input) => Ok(input),
+                None => Input::new(&source, convert, &metrics).await,
+            }
         }
-    });
-    let mut died = Box::pin(input::first_end(reading, fed));
+    };
+    let mut source = input::start(feed, Arc::clone(&health), open)
+        .map_err(|source| RunError::System { what: "the source's thread", source })?;
+    let mut died = Box::pin(input::end(&mut source));
 
     tokio::select! {
         () = synced(&store, settings.startup_timeout) => {}

@@ -1,6 +1,10 @@
 //! Pages of lists and lines of watches, opened no further than is needed to hand single objects on.
 
-use serde::Deserialize;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::server::Failure;
@@ -53,16 +57,6 @@ struct RawEvent<'a> {
 }
 
 #[derive(Deserialize)]
-struct Versioned {
-    metadata: Option<ListMeta>,
-}
-
-#[derive(Deserialize)]
-struct Anonymous {
-    metadata: Option<Names>,
-}
-
-#[derive(Deserialize)]
 struct Names {
     namespace: Option<String>,
     name: Option<String>,
@@ -95,10 +89,8 @@ pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure>
         let message = status.message.unwrap_or_default();
         return Ok((Event::Failed(Failure::of_code(status.code.unwrap_or_default(), &message)), None));
     }
-    let version = serde_json::from_str::<Versioned>(raw.object.get())
-        .ok()
-        .and_then(|object| object.metadata?.resource_version)
-        .filter(|version| !version.is_empty());
+    let version = metadata::<ListMeta>(raw.object.get()).and_then(|meta| meta.resource_version);
+    let version = version.filter(|version| !version.is_empty());
     let event = match raw.kind {
         "ADDED" | "MODIFIED" => Event::Present(raw.object),
         "DELETED" => Event::Deleted(raw.object),
@@ -110,14 +102,61 @@ pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure>
 
 /// The version of an object as a number; 0 where it says none. They can be compared (Kubernetes 1.35, KEP-5504).
 pub(crate) fn version(object: &str) -> u64 {
-    let version = serde_json::from_str::<Versioned>(object).ok().and_then(|object| object.metadata?.resource_version);
+    let version = metadata::<ListMeta>(object).and_then(|meta| meta.resource_version);
     version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
 /// Namespace and name of an object, as far as it says.
 pub(super) fn name(object: &str) -> (String, String) {
-    let names = serde_json::from_str::<Anonymous>(object).ok().and_then(|object| object.metadata);
+    let names = metadata::<Names>(object);
     names.map(|n| (n.namespace.unwrap_or_default(), n.name.unwrap_or_default())).unwrap_or_default()
+}
+
+/// The metadata of an object. What comes behind it, which is most of a slice, is not looked at.
+fn metadata<'a, T: Deserialize<'a>>(object: &'a str) -> Option<T> {
+    let mut found = None;
+    // Ends with an error in any case but that of an object without metadata, for reading stops where they end.
+    let _ = Metadata(&mut found, PhantomData).deserialize(&mut serde_json::Deserializer::from_str(object));
+    found
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Metadata,
+    #[serde(other)]
+    Other,
+}
+
+struct Metadata<'f, 'a, T>(&'f mut Option<T>, PhantomData<&'a str>);
+
+impl<'a, T: Deserialize<'a>> DeserializeSeed<'a> for Metadata<'_, 'a, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, object: D) -> Result<(), D::Error> {
+        object.deserialize_map(self)
+    }
+}
+
+impl<'a, T: Deserialize<'a>> Visitor<'a> for Metadata<'_, 'a, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(field) = fields.next_key()? {
+            match field {
+                Field::Metadata => {
+                    *self.0 = fields.next_value()?;
+                    return Err(A::Error::custom("that is all that is wanted"));
+                }
+                Field::Other => fields.next_value::<IgnoredAny>().map(drop)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +183,17 @@ mod tests {
         assert!(matches!(event(gone), Ok((Event::Failed(Failure::Gone), None))));
         let odd = br#"{"type":"ERROR","object":{"code":500,"message":"etcd"}}"#;
         assert!(matches!(event(odd), Ok((Event::Failed(Failure::Unreachable(m)), None)) if m.contains("etcd")));
+    }
+
+    #[test]
+    fn metadata_are_found_wherever_they_stand_and_what_follows_is_not_looked_at() {
+        assert_eq!(version(r#"{"metadata":{"resourceVersion":"7"},"endpoints":[{"addresses":"#), 7);
+        assert_eq!(version(r#"{"endpoints":[{"metadata":{"resourceVersion":"1"}}],"metadata":{"resourceVersion":"7"}}"#), 7);
+        for none in [r#"{"endpoints":[]}"#, r#"{"metadata":null}"#, r#"{"metadata":{}}"#, "[]", "7", ""] {
+            assert_eq!((version(none), name(none)), (0, (String::new(), String::new())), "{none}");
+        }
+        let named = r#"{"kind":"X","metadata":{"name":"db\u002da","namespace":"shop"}}"#;
+        assert_eq!(name(named), ("shop".to_owned(), "db-a".to_owned()));
     }
 
     #[test]

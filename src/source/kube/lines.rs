@@ -35,7 +35,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 Some(at) => (at + 1, true),
                 None => (chunk.len(), false),
             };
-            self.line.extend(chunk.iter().take(taken));
+            self.line.extend_from_slice(chunk.get(..taken).unwrap_or(chunk));
             self.from.consume_unpin(taken);
             if self.line.len() > MOST {
                 return Err(io::Error::other(format!("a line of more than {MOST} bytes")));

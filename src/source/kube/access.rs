@@ -140,7 +140,7 @@ impl Access {
     /// # Errors
     /// Where the credentials can't be read, or no client can be made of them.
     pub async fn client(&self) -> Result<kube::Client, KubeError> {
-        Ok(super::server::connect(self).await?.0)
+        Ok(super::connect::connect(self).await?.0)
     }
 
     /// Where it leads, without any credentials.

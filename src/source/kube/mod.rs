@@ -12,6 +12,7 @@
 
 mod access;
 mod backoff;
+mod connect;
 mod decode;
 mod follow;
 mod held;

@@ -10,12 +10,10 @@ use tracing::{info, warn};
 
 use super::Observer;
 use super::access::{Access, KubeError, Stamp, chain};
+use super::connect::connect;
 
 /// How often at most the files of the credentials are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// How long credentials may take: a kubeconfig can have a program run for them, and programs hang.
-const CREDENTIALS: Duration = Duration::from_secs(20);
 
 /// Why there is no answer. What it means for a watch depends on what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -208,25 +206,4 @@ fn request(uri: &str) -> Result<Request<Vec<u8>>, Failure> {
         .header(http::header::ACCEPT, "application/json")
         .body(Vec::new())
         .map_err(|e| Failure::Unreachable(chain(&e)))
-}
-
-pub(super) async fn connect(access: &Access) -> Result<(Client, Arc<str>), KubeError> {
-    let config = access.config().await?;
-    let server = config.cluster_url.to_string();
-    let host: Arc<str> = host(&config.cluster_url).into();
-    // A kubeconfig may have a program run for its credentials, which takes its time.
-    let client = tokio::task::spawn_blocking(move || Client::try_from(config).map_err(|e| chain(&e)));
-    let client = match tokio::time::timeout(CREDENTIALS, client).await {
-        Ok(made) => made.unwrap_or_else(|panicked| Err(panicked.to_string())),
-        Err(_) => Err(format!("no credentials within {} s", CREDENTIALS.as_secs())),
-    };
-    let client = client.map_err(|message| KubeError::Client { server, message, access: access.describe() })?;
-    Ok((client, host))
-}
-
-/// Host and port, as client-go writes them into its metrics.
-fn host(url: &http::Uri) -> String {
-    let host = url.host().unwrap_or_default();
-    let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
-    format!("{host}:{port}")
 }

@@ -19,9 +19,9 @@ const TTL_TIME: Duration = Duration::from_secs(20);
 /// After how long conditions name it.
 pub const GRACE: &str = "--unreachable-grace=5s";
 
-/// After how long the controller has noticed at the latest that a watch is silent: connections that packets no longer flow on
-/// say nothing by themselves.
-const NOTICED: Duration = Duration::from_secs(55);
+/// After how long the controller has noticed at the latest that packets no longer flow: 14 s of unanswered keepalive, and a
+/// connection that does not come about in 3 s.
+const NOTICED: Duration = Duration::from_secs(20);
 
 /// How long it is away at least; longer, if its endpoints go late.
 const AWAY: Duration = Duration::from_secs(60);

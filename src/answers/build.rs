@@ -1,7 +1,7 @@
 //! From a view to a snapshot: decided when a service changes, once.
 
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 use foldhash::fast::RandomState;
@@ -64,8 +64,11 @@ fn served<'a>(
     policy: EndpointPolicy,
 ) -> Vec<(&'a Slice, &'a Endpoint)> {
     let with = |readiness| {
-        let all = slices.clone().flat_map(|s| s.endpoints.iter().map(move |e| (s, e)));
-        all.filter(|(_, e)| e.readiness == readiness).collect::<Vec<_>>()
+        let mut found = Vec::with_capacity(slices.clone().map(|slice| slice.endpoints.len()).sum());
+        for slice in slices.clone() {
+            found.extend(slice.endpoints.iter().filter(|e| e.readiness == readiness).map(|e| (slice, e)));
+        }
+        found
     };
     let ready = with(Readiness::Ready);
     if ready.is_empty() && policy == EndpointPolicy::ServingFallback {
@@ -78,8 +81,9 @@ fn served<'a>(
 type ByFamily = (Box<[[u8; 4]]>, Box<[[u8; 16]]>);
 
 /// The addresses of the service name by family, each distinct one once.
-fn by_family(addresses: impl Iterator<Item = IpAddr>) -> ByFamily {
-    let (mut a, mut aaaa, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+fn by_family(addresses: impl ExactSizeIterator<Item = IpAddr>) -> ByFamily {
+    let mut seen = HashSet::with_capacity_and_hasher(addresses.len(), RandomState::default());
+    let (mut a, mut aaaa) = (Vec::with_capacity(addresses.len()), Vec::new());
     for address in addresses.filter(|address| seen.insert(*address)) {
         match address {
             IpAddr::V4(ip) => a.push(ip.octets()),
@@ -92,7 +96,7 @@ fn by_family(addresses: impl Iterator<Item = IpAddr>) -> ByFamily {
 /// An endpoint on its way into the pack.
 struct Loose<'a> {
     cluster: &'a ClusterId,
-    host: String,
+    host: Cow<'a, str>,
     address: IpAddr,
     ports: &'a [Port],
 }
@@ -112,11 +116,15 @@ fn pack(view: &View<'_>, served: &[(&Slice, &Endpoint)], options: &Options) -> (
         loose.push(Loose { cluster, host, address: endpoint.address, ports: &slice.ports });
     }
     // IPv4 before IPv6 (the order of IpAddr), equal addresses side by side.
-    loose.sort_by(|a, b| (a.cluster, &a.host, a.address, a.ports).cmp(&(b.cluster, &b.host, b.address, b.ports)));
+    loose.sort_unstable_by(|a, b| (a.cluster, &a.host, a.address, a.ports).cmp(&(b.cluster, &b.host, b.address, b.ports)));
     if loose.is_empty() {
         return (None, too_long);
     }
-    let mut pack = Packer::default();
+    let mut pack = Packer {
+        packed: Vec::with_capacity(loose.len()),
+        text: Vec::with_capacity(loose.iter().map(|endpoint| endpoint.host.len() + 1).sum()),
+        ..Packer::default()
+    };
     for endpoint in &loose {
         pack.push(endpoint);
     }
@@ -131,11 +139,11 @@ fn room(view: &View<'_>, options: &Options) -> usize {
 }
 
 /// The label an endpoint is known by (`dns.md` 1.6).
-fn host(endpoint: &Endpoint, options: &Options) -> String {
+fn host<'a>(endpoint: &'a Endpoint, options: &Options) -> Cow<'a, str> {
     let pod = endpoint.pod.as_ref().filter(|_| options.endpoint_pod_names);
     match endpoint.hostname.as_ref().or(pod) {
-        Some(label) => label.as_str().to_owned(),
-        None => dashed_address(endpoint.address),
+        Some(label) => label.as_str().into(),
+        None => dashed_address(endpoint.address).into(),
     }
 }
 
@@ -147,6 +155,7 @@ struct Packer<'a> {
     clusters: Vec<ClusterPart>,
     sets: Vec<PortSet>,
     set_of: BTreeMap<&'a [Port], u32>,
+    last_set: Option<(&'a [Port], u32)>,
     last: Option<(&'a ClusterId, &'a str)>,
     runs: usize,
 }
@@ -164,7 +173,8 @@ impl<'a> Packer<'a> {
             _ => {
                 self.runs += 1;
                 let at = self.text.len() as u32;
-                self.text.extend(wire_label(&endpoint.host));
+                self.text.push(endpoint.host.len() as u8);
+                self.text.extend_from_slice(endpoint.host.as_bytes());
                 at
             }
         };
@@ -176,7 +186,12 @@ impl<'a> Packer<'a> {
             }
         };
         let next = self.sets.len() as u32;
-        let set = *self.set_of.entry(endpoint.ports).or_insert(next);
+        let set = match self.last_set {
+            // Those of a slice have one list of ports, and nearly always come one after the other.
+            Some((ports, set)) if std::ptr::eq(ports, endpoint.ports) => set,
+            _ => *self.set_of.entry(endpoint.ports).or_insert(next),
+        };
+        self.last_set = Some((endpoint.ports, set));
         if set == next {
             self.sets.push(PortSet { ports: endpoint.ports.into(), endpoints: 0 });
         }

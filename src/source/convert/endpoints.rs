@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use super::object::{self, Conditions, Many, entries};
+use super::object::{self, Addresses, Conditions, Many, entries};
 use super::slice::Family;
 use super::{quoted, skip};
 use crate::model::{ClusterId, Endpoint, Label, Readiness, SkipReason, Skipped, usable_address};
 
 pub(super) fn convert(
-    endpoints: Many<object::Endpoint>,
+    endpoints: Many<object::Endpoint<'_>>,
     family: Family,
     cluster: Option<&ClusterId>,
     pod_names: bool,
@@ -31,7 +31,7 @@ pub(super) fn convert(
             Some(target) if pod_names && hostname.is_none() => target.name.as_deref().and_then(self::hostname),
             _ => None,
         };
-        for (j, text) in entries(endpoint.addresses) {
+        for (j, text) in endpoint.addresses.into_iter().flat_map(Addresses::entries) {
             match address(&text, family) {
                 Ok(address) => {
                     kept.push(Endpoint { address, hostname: hostname.clone(), pod: pod.clone(), readiness });
@@ -44,7 +44,7 @@ pub(super) fn convert(
             }
         }
     }
-    kept.into()
+    kept.into_boxed_slice()
 }
 
 /// What the conditions mean (discovery.k8s.io/v1): nil `ready` is ready; nil `serving` is what `ready` is, so an

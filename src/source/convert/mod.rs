@@ -12,7 +12,7 @@ mod ports;
 mod slice;
 mod time;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
 use crate::model::{Change, Label, Resource, ServiceKey, SkipReason, Skipped, SliceKey};
 use object::{Anonymous, Named};
@@ -41,7 +41,7 @@ impl Convert {
     /// whose label can't be a DNS label is unreadable, so that a slip of the pen leaves served what was served.
     #[must_use]
     pub fn slice(&self, json: &str) -> Option<Change> {
-        self.object(Resource::Slices, json, |object: object::EndpointSlice, key| {
+        self.object(Resource::Slices, json, |object: object::EndpointSlice<'_>, key| {
             Ok(Change::Slice(key.slice()?, slice::convert(object, self.pod_names)?))
         })
     }
@@ -79,10 +79,10 @@ impl Convert {
         self.namespaces.is_empty() || self.namespaces.iter().any(|n| n.eq_ignore_ascii_case(namespace))
     }
 
-    fn object<T: DeserializeOwned + Named>(
+    fn object<'a, T: Deserialize<'a> + Named>(
         &self,
         resource: Resource,
-        json: &str,
+        json: &'a str,
         convert: impl FnOnce(T, &Key) -> Result<Change, Skipped>,
     ) -> Option<Change> {
         let (key, change) = match serde_json::from_str::<T>(json) {

@@ -2,12 +2,17 @@
 //!
 //! Every field may be absent or null, whatever the schema says: not every object comes from an API server that has
 //! checked it. Lists go through [`Many`], which takes null for empty, as a slice's `ports` is written by many.
+//!
+//! Slices are most of what is read, and change most: their texts are borrowed from the JSON, and of their labels and
+//! annotations only those that are read are kept.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
 
-use serde::Deserialize;
-
-use crate::api;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// A list that may be null.
 pub(super) type Many<T> = Option<Vec<Option<T>>>;
@@ -88,46 +93,58 @@ pub(super) struct Port {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EndpointSlice {
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) metadata: SliceMeta,
-    pub(super) address_type: Option<String>,
-    pub(super) endpoints: Many<Endpoint>,
+pub(super) struct EndpointSlice<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) metadata: SliceMeta<'a>,
+    #[serde(borrow)]
+    pub(super) address_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) endpoints: Many<Endpoint<'a>>,
     pub(super) ports: Many<Port>,
 }
 
-impl Named for EndpointSlice {
+impl Named for EndpointSlice<'_> {
     fn take_names(&mut self) -> (Option<String>, Option<String>) {
         (self.metadata.namespace.take(), self.metadata.name.take())
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct SliceMeta {
+pub(super) struct SliceMeta<'a> {
     namespace: Option<String>,
     name: Option<String>,
-    labels: Option<BTreeMap<String, Option<String>>>,
-    annotations: Option<BTreeMap<String, Option<String>>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) labels: SliceLabels<'a>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) annotations: SliceAnnotations<'a>,
 }
 
-impl SliceMeta {
-    pub(super) fn label(&self, key: &str) -> Option<&str> {
-        self.labels.as_ref()?.get(key)?.as_deref()
-    }
+/// Those of `api` that DNS reads.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct SliceLabels<'a> {
+    #[serde(borrow, rename = "multicluster.kubernetes.io/service-name")]
+    pub(super) service_name: Option<Text<'a>>,
+    #[serde(borrow, rename = "multicluster.kubernetes.io/source-cluster")]
+    pub(super) source_cluster: Option<Text<'a>>,
+}
 
-    pub(super) fn trigger_time(&self) -> Option<&str> {
-        self.annotations.as_ref()?.get(api::ANNOTATION_TRIGGER_TIME)?.as_deref()
-    }
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct SliceAnnotations<'a> {
+    #[serde(borrow, rename = "endpoints.kubernetes.io/last-change-trigger-time")]
+    pub(super) trigger_time: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Endpoint {
-    pub(super) addresses: Many<String>,
+pub(super) struct Endpoint<'a> {
+    #[serde(borrow)]
+    pub(super) addresses: Option<Addresses<'a>>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) conditions: Conditions,
-    pub(super) hostname: Option<String>,
-    pub(super) target_ref: Option<TargetRef>,
+    #[serde(borrow)]
+    pub(super) hostname: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) target_ref: Option<TargetRef<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -138,8 +155,85 @@ pub(super) struct Conditions {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct TargetRef {
-    pub(super) name: Option<String>,
+pub(super) struct TargetRef<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+}
+
+/// A string, borrowed where the JSON has it without escapes.
+#[derive(Debug)]
+pub(super) struct Text<'a>(Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(TextVisitor(PhantomData))
+    }
+}
+
+struct TextVisitor<'a>(PhantomData<&'a str>);
+
+impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
+    type Value = Text<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'a>, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text<'a>, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
+    }
+}
+
+/// The addresses of an endpoint: nearly always one, for which no list is made.
+#[derive(Debug)]
+pub(super) struct Addresses<'a> {
+    first: Option<Text<'a>>,
+    more: Vec<Option<Text<'a>>>,
+}
+
+impl<'a> Addresses<'a> {
+    /// Those that are not null, each with its place.
+    pub(super) fn entries(self) -> impl Iterator<Item = (usize, Text<'a>)> {
+        let all = std::iter::once(self.first).chain(self.more).enumerate();
+        all.filter_map(|(i, text)| text.map(|text| (i, text)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Addresses<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(AddressesVisitor(PhantomData))
+    }
+}
+
+struct AddressesVisitor<'a>(PhantomData<&'a str>);
+
+impl<'de: 'a, 'a> Visitor<'de> for AddressesVisitor<'a> {
+    type Value = Addresses<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of strings")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut from: S) -> Result<Addresses<'a>, S::Error> {
+        let first = from.next_element::<Option<Text<'a>>>()?.flatten();
+        let mut more = Vec::new();
+        while let Some(text) = from.next_element()? {
+            more.push(text);
+        }
+        Ok(Addresses { first, more })
+    }
 }
 
 /// Null as the default value.

@@ -15,8 +15,8 @@ pub(super) enum Family {
 }
 
 /// The slice, or `None` where it belongs to no import.
-pub(super) fn convert(object: EndpointSlice, pod_names: bool) -> Result<Option<Slice>, Skipped> {
-    let Some(service) = object.metadata.label(api::LABEL_SERVICE_NAME).filter(|text| !text.is_empty()) else {
+pub(super) fn convert(object: EndpointSlice<'_>, pod_names: bool) -> Result<Option<Slice>, Skipped> {
+    let Some(service) = object.metadata.labels.service_name.as_deref().filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     // Label values have their case, Service names have none: in capitals it is no Service's, as for CoreDNS.
@@ -32,7 +32,7 @@ pub(super) fn convert(object: EndpointSlice, pod_names: bool) -> Result<Option<S
     };
 
     let mut skipped = Vec::new();
-    let cluster = cluster(object.metadata.label(api::LABEL_SOURCE_CLUSTER), &mut skipped);
+    let cluster = cluster(object.metadata.labels.source_cluster.as_deref(), &mut skipped);
     let family = match object.address_type.as_deref() {
         Some("IPv4") => Some(Family::V4),
         Some("IPv6") => Some(Family::V6),
@@ -54,7 +54,7 @@ pub(super) fn convert(object: EndpointSlice, pod_names: bool) -> Result<Option<S
         cluster,
         ports: ports::convert("ports", object.ports, &mut skipped),
         endpoints,
-        triggered: object.metadata.trigger_time().and_then(time::parse),
+        triggered: object.metadata.annotations.trigger_time.as_deref().and_then(time::parse),
         skipped: skipped.into(),
     }))
 }

@@ -1,5 +1,6 @@
 //! The watch: from a version on, until only a new list will do.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -69,27 +70,28 @@ impl<S: Subject> Follower<S> {
         self.alive();
         let began = Instant::now();
         let asked = Duration::from_secs(seconds);
-        let end = began + asked + GRACE;
+        let mut silence = pin!(tokio::time::sleep_until(began + asked + GRACE));
         let mut lines = Lines::new(Box::pin(body));
         let mut unsure = Backoff::new();
         loop {
             let line = tokio::select! {
-                line = tokio::time::timeout_at(end, lines.next()) => line,
+                biased; // a watch that brings something is not silent
                 () = position.held.due() => {
                     self.confirm(position, &mut unsure).await?;
                     continue;
                 }
-            };
-            let line = match line {
-                Ok(Ok(Some(line))) => line,
-                Ok(Ok(None)) => return Ok(began.elapsed() + GOOD < asked),
-                Ok(Err(error)) => {
-                    debug!(resource = self.plural(), error = chain(&error), "the watch was cut off");
-                    return Ok(true);
-                }
-                Err(_) => {
+                line = lines.next() => line,
+                () = &mut silence => {
                     let message = format!("the watch was silent for {} s and did not end", began.elapsed().as_secs());
                     return Err(failed(Failure::Unreachable(message)));
+                }
+            };
+            let line = match line {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(began.elapsed() + GOOD < asked),
+                Err(error) => {
+                    debug!(resource = self.plural(), error = chain(&error), "the watch was cut off");
+                    return Ok(true);
                 }
             };
             if line.trim_ascii().is_empty() {

@@ -14,7 +14,7 @@ use load::rounds::Effort;
 use load::servers::Kind;
 use load::set::Set;
 use load::udp::{Options, Pace};
-use load::{echo, objects, query, tcp, udp, zone};
+use load::{echo, hickory, objects, query, tcp, udp, zone};
 
 /// DNS load, an echo as the floor, and the comparison of servers on the same data.
 #[derive(Parser)]
@@ -31,6 +31,15 @@ enum Command {
         /// Where to listen, over UDP and TCP
         #[arg(required = true)]
         listen: Vec<SocketAddr>,
+    },
+    /// Serve a set by hickory-server, from a hash map
+    Hickory {
+        /// Where to listen, over UDP and TCP
+        #[arg(required = true)]
+        listen: Vec<SocketAddr>,
+        /// small, 20k, 100k, 1m, or a number of services
+        #[arg(long, default_value = "small")]
+        set: Set,
     },
     /// Ask a server on the loopback that serves a set
     Ask(Ask),
@@ -78,7 +87,7 @@ struct Compare {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "echo,namesake,nsd,knot,bind,powerdns,coredns,namesake-any,namesake-log,coredns-log"
+        default_value = "echo,namesake,nsd,knot,bind,powerdns,hickory,coredns,namesake-any,namesake-log,coredns-log"
     )]
     servers: Vec<Kind>,
     /// The sets: small, 20k, 100k, 1m, or a number of services; by default those that suit what is measured
@@ -156,6 +165,12 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Echo { listen } => {
             echo::Bound::bind(&listen).and_then(echo::Bound::serve).map_err(|e| format!("echo: {e}"))
+        }
+        Command::Hickory { listen, set } => {
+            // What takes long comes first: a port that is bound is served.
+            let zone = hickory::Zone::of(set);
+            let served = zone.and_then(|zone| hickory::serve(echo::Bound::bind(&listen)?, zone));
+            served.map_err(|e| format!("hickory: {e}"))
         }
         Command::Ask(args) => ask(&args),
         Command::Data { asked, out, queries } => data(asked.asked(), &out, queries),

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use load::modes::queries::SCENARIOS;
 use load::modes::{self, Settings};
 use load::query::{Asked, Mix, Pool};
 use load::rounds::Effort;
@@ -93,6 +95,9 @@ struct Compare {
     /// The sets: small, 20k, 100k, 1m, or a number of services; by default those that suit what is measured
     #[arg(long, value_delimiter = ',')]
     sets: Vec<Set>,
+    /// The ways of asking, of `queries`; by default all of small sets, and some of large ones
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(SCENARIOS))]
+    scenarios: Vec<String>,
     /// Rounds
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -239,6 +244,7 @@ fn compare(args: Compare) -> Result<(), String> {
             namesake: absolute(&args.namesake)?,
             servers: args.servers.clone(),
             sets,
+            scenarios: args.scenarios.clone(),
             effort: Effort { rounds, span: Duration::from_secs_f64(seconds), others: args.others },
             out: args.out.clone(),
             smoke: args.smoke,
@@ -247,7 +253,7 @@ fn compare(args: Compare) -> Result<(), String> {
     let all = What::value_variants();
     for what in all.iter().filter(|what| args.what.is_empty() || args.what.contains(what)) {
         match what {
-            What::Queries => modes::queries::run(&runtime, &settings("small,100k")?)?,
+            What::Queries => modes::queries::run(&runtime, &settings("small,100k,1m")?)?,
             What::Start => modes::live::start(&runtime, &settings("20k")?)?,
             What::Relist => modes::live::relist(&runtime, &settings("1m")?)?,
             What::Updates => modes::updates::run(&runtime, &settings("small,100k")?)?,

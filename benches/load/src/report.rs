@@ -108,26 +108,27 @@ const FAST: [Kind; 3] = [Kind::Nsd, Kind::Knot, Kind::Hickory];
 #[must_use]
 pub fn ratios(figures: &Figures) -> String {
     let mut table = Table::new(&["namesake ÷", "CPU/answer", "p50", "p99", "p99.9", "PSS"]);
-    let mut row = |name: String, ratio: &dyn Fn(&dyn Fn(&Sample) -> f64) -> Option<Spread>| {
-        let cell = |figure: &dyn Fn(&Sample) -> f64| ratio(figure).map_or(String::new(), |ratio| spread(ratio, 3));
-        let quantile = |share: f64| move |sample: &Sample| sample.tally.latency.quantile(share).as_secs_f64();
-        let cells = [
-            cell(&Sample::cost),
-            cell(&quantile(0.5)),
-            cell(&quantile(0.99)),
-            cell(&quantile(0.999)),
-            cell(&|sample| sample.memory.pss as f64),
-        ];
-        table.row(std::iter::once(name).chain(cells).collect());
-    };
-    for Row { kind, .. } in figures.rows.iter().filter(|row| row.kind != Kind::Namesake) {
-        row(kind.to_string(), &|figure| figures.ratio(Kind::Namesake, *kind, figure));
-    }
+    let others = figures.rows.iter().map(|row| row.kind).filter(|kind| *kind != Kind::Namesake);
+    let mut against: Vec<(String, Vec<Kind>)> = others.map(|kind| (kind.to_string(), vec![kind])).collect();
     let there: Vec<Kind> = FAST.into_iter().filter(|kind| figures.row(*kind).is_some()).collect();
     if there.len() > 1 {
         let names: Vec<String> = there.iter().map(Kind::to_string).collect();
-        let name = format!("the best of {}", names.join(", "));
-        row(name, &|figure| figures.ratio_to_least(Kind::Namesake, &there, figure));
+        against.push((format!("the best of {}", names.join(", ")), there));
+    }
+    for (name, kinds) in against {
+        let ratio = |figure: &dyn Fn(&Sample) -> f64| {
+            let ratio = figures.ratio_to_least(Kind::Namesake, &kinds, figure);
+            ratio.map_or(String::new(), |ratio| spread(ratio, 3))
+        };
+        let quantile = |share: f64| move |sample: &Sample| sample.tally.latency.quantile(share).as_secs_f64();
+        table.row(vec![
+            name,
+            ratio(&Sample::cost),
+            ratio(&quantile(0.5)),
+            ratio(&quantile(0.99)),
+            ratio(&quantile(0.999)),
+            ratio(&|sample| sample.memory.pss as f64),
+        ]);
     }
     if figures.row(Kind::Namesake).is_some() { table.render() } else { String::new() }
 }

@@ -16,7 +16,7 @@ use crate::set::{Set, ZONE, cluster};
 use crate::setup;
 
 /// How long a server may take until it answers; the largest zone takes some a while.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long changes may take to arrive, also those of while it was held still.
 const CATCH_UP: Duration = Duration::from_secs(20);

@@ -24,7 +24,7 @@ const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// How long a list may take to be read again.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Starts a server, looks at it a moment later, and ends it.
 fn once(kind: Kind, place: &Place<'_>) -> Result<(Started, Memory)> {

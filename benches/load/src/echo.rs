@@ -32,7 +32,7 @@ const BUFFER: usize = 4 << 20;
 
 /// Sockets that are bound and not served yet.
 pub struct Bound {
-    sockets: Vec<(SocketAddr, Socket, std::net::TcpListener)>,
+    pub(crate) sockets: Vec<(SocketAddr, Socket, std::net::TcpListener)>,
 }
 
 impl Bound {

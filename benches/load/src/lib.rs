@@ -6,13 +6,15 @@
 //! | [`set`], [`query`], [`zone`], [`objects`] | the data: what is served and asked, as a zone and as Kubernetes objects |
 //! | [`udp`], [`tcp`], [`slots`], [`tally`], [`histogram`] | the load |
 //! | [`echo`] | the floor |
-//! | [`machine`], [`servers`] | what runs: cores, CPU time, memory; how each server is started |
+//! | [`hickory`] | a peer that has no program of its own: hickory-server |
+//! | [`machine`], [`servers`], `setup` | what runs: cores, CPU time, memory; how each server is set up and started |
 //! | [`cluster`], [`scripted`] | where live servers read the set: a real API server, and one that brings changes fast |
 //! | [`rounds`], [`report`], [`plot`] | measuring in turns, and the figures as tables and pictures |
 //! | [`modes`] | the measurements, one a file |
 
 pub mod cluster;
 pub mod echo;
+pub mod hickory;
 pub mod histogram;
 pub mod machine;
 pub mod modes;
@@ -24,6 +26,7 @@ pub mod rounds;
 pub mod scripted;
 pub mod servers;
 pub mod set;
+mod setup;
 pub mod slots;
 pub mod tally;
 pub mod tcp;

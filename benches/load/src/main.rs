@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use load::modes::queries::SCENARIOS;
 use load::modes::{self, Settings};
 use load::query::{Asked, Mix, Pool};
 use load::rounds::Effort;
 use load::servers::Kind;
 use load::set::Set;
 use load::udp::{Options, Pace};
-use load::{echo, objects, query, tcp, udp, zone};
+use load::{echo, hickory, objects, query, tcp, udp, zone};
 
 /// DNS load, an echo as the floor, and the comparison of servers on the same data.
 #[derive(Parser)]
@@ -31,6 +33,15 @@ enum Command {
         /// Where to listen, over UDP and TCP
         #[arg(required = true)]
         listen: Vec<SocketAddr>,
+    },
+    /// Serve a set by hickory-server, from a hash map
+    Hickory {
+        /// Where to listen, over UDP and TCP
+        #[arg(required = true)]
+        listen: Vec<SocketAddr>,
+        /// small, 20k, 100k, 1m, or a number of services
+        #[arg(long, default_value = "small")]
+        set: Set,
     },
     /// Ask a server on the loopback that serves a set
     Ask(Ask),
@@ -78,12 +89,15 @@ struct Compare {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "echo,namesake,nsd,knot,bind,powerdns,coredns,namesake-any,namesake-log,coredns-log"
+        default_value = "echo,namesake,nsd,knot,bind,powerdns,hickory,coredns,namesake-any,namesake-log,coredns-log"
     )]
     servers: Vec<Kind>,
     /// The sets: small, 20k, 100k, 1m, or a number of services; by default those that suit what is measured
     #[arg(long, value_delimiter = ',')]
     sets: Vec<Set>,
+    /// The ways of asking, of `queries`; by default all of small sets, and some of large ones
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(SCENARIOS))]
+    scenarios: Vec<String>,
     /// Rounds
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -157,6 +171,12 @@ fn main() -> ExitCode {
         Command::Echo { listen } => {
             echo::Bound::bind(&listen).and_then(echo::Bound::serve).map_err(|e| format!("echo: {e}"))
         }
+        Command::Hickory { listen, set } => {
+            // What takes long comes first: a port that is bound is served.
+            let zone = hickory::Zone::of(set);
+            let served = zone.and_then(|zone| hickory::serve(echo::Bound::bind(&listen)?, zone));
+            served.map_err(|e| format!("hickory: {e}"))
+        }
         Command::Ask(args) => ask(&args),
         Command::Data { asked, out, queries } => data(asked.asked(), &out, queries),
         Command::Compare(args) => compare(args),
@@ -224,6 +244,7 @@ fn compare(args: Compare) -> Result<(), String> {
             namesake: absolute(&args.namesake)?,
             servers: args.servers.clone(),
             sets,
+            scenarios: args.scenarios.clone(),
             effort: Effort { rounds, span: Duration::from_secs_f64(seconds), others: args.others },
             out: args.out.clone(),
             smoke: args.smoke,
@@ -232,7 +253,7 @@ fn compare(args: Compare) -> Result<(), String> {
     let all = What::value_variants();
     for what in all.iter().filter(|what| args.what.is_empty() || args.what.contains(what)) {
         match what {
-            What::Queries => modes::queries::run(&runtime, &settings("small,100k")?)?,
+            What::Queries => modes::queries::run(&runtime, &settings("small,100k,1m")?)?,
             What::Start => modes::live::start(&runtime, &settings("20k")?)?,
             What::Relist => modes::live::relist(&runtime, &settings("1m")?)?,
             What::Updates => modes::updates::run(&runtime, &settings("small,100k")?)?,

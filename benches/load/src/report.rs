@@ -101,17 +101,28 @@ pub fn servers(figures: &Figures) -> String {
     table.render()
 }
 
-/// How ours stands to each of the others.
+/// Those of the others that are fast.
+const FAST: [Kind; 3] = [Kind::Nsd, Kind::Knot, Kind::Hickory];
+
+/// How ours stands to each of the others, and to the best of those that are fast.
 #[must_use]
 pub fn ratios(figures: &Figures) -> String {
     let mut table = Table::new(&["namesake ÷", "CPU/answer", "p50", "p99", "p99.9", "PSS"]);
-    for row in figures.rows.iter().filter(|row| row.kind != Kind::Namesake) {
+    let others = figures.rows.iter().map(|row| row.kind).filter(|kind| *kind != Kind::Namesake);
+    let mut against: Vec<(String, Vec<Kind>)> = others.map(|kind| (kind.to_string(), vec![kind])).collect();
+    let there: Vec<Kind> = FAST.into_iter().filter(|kind| figures.row(*kind).is_some()).collect();
+    if there.len() > 1 {
+        let names: Vec<String> = there.iter().map(Kind::to_string).collect();
+        against.push((format!("the best of {}", names.join(", ")), there));
+    }
+    for (name, kinds) in against {
         let ratio = |figure: &dyn Fn(&Sample) -> f64| {
-            figures.ratio(Kind::Namesake, row.kind, figure).map_or(String::new(), |ratio| spread(ratio, 3))
+            let ratio = figures.ratio_to_least(Kind::Namesake, &kinds, figure);
+            ratio.map_or(String::new(), |ratio| spread(ratio, 3))
         };
         let quantile = |share: f64| move |sample: &Sample| sample.tally.latency.quantile(share).as_secs_f64();
         table.row(vec![
-            row.kind.to_string(),
+            name,
             ratio(&Sample::cost),
             ratio(&quantile(0.5)),
             ratio(&quantile(0.99)),

@@ -19,6 +19,12 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// Different queries of a pool.
 const POOL: usize = 200_000;
 
+/// Sockets over UDP.
+const SOCKETS: usize = 8;
+
+/// Connections over TCP.
+pub const CONNECTIONS: usize = 20;
+
 /// Over what is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -41,6 +47,16 @@ pub struct Scenario {
     pub transport: Transport,
     /// How hard.
     pub pace: Pace,
+    /// Whether the servers with something switched on are asked as well.
+    pub variants: bool,
+}
+
+impl Scenario {
+    /// Whether it is for this server.
+    fn is_for(&self, kind: Kind) -> bool {
+        let rate = if let Pace::Rate { rate, .. } = self.pace { rate } else { 0.0 };
+        kind.most() >= rate && (self.variants || !kind.is_variant())
+    }
 }
 
 /// How often and how long.
@@ -134,6 +150,16 @@ impl Figures {
         let pairs = self.row(one)?.samples.iter().zip(&self.row(other)?.samples);
         Some(Spread::of(pairs.map(|(one, other)| figure(one) / figure(other).max(f64::MIN_POSITIVE))))
     }
+
+    /// How one server's figure stands to the least of several others', within each round.
+    #[must_use]
+    pub fn ratio_to_least(&self, one: Kind, others: &[Kind], figure: impl Fn(&Sample) -> f64) -> Option<Spread> {
+        let rows: Vec<&Row> = others.iter().filter_map(|kind| self.row(*kind)).collect();
+        let least = |round: usize| rows.iter().map(|row| figure(&row.samples[round])).min_by(f64::total_cmp);
+        let ours = self.row(one)?.samples.iter().enumerate();
+        let ratios = ours.map(|(round, sample)| Some(figure(sample) / least(round)?.max(f64::MIN_POSITIVE)));
+        Some(Spread::of(ratios.collect::<Option<Vec<f64>>>()?))
+    }
 }
 
 /// Measures every server that the scenario is for. The calling thread is pinned to the client's core.
@@ -142,8 +168,7 @@ impl Figures {
 /// Where a server can't be asked.
 pub fn measure(scenario: &Scenario, servers: &[Server], effort: Effort) -> Result<Figures> {
     machine::pin(machine::CLIENT)?;
-    let rate = if let Pace::Rate { rate, .. } = scenario.pace { rate } else { 0.0 };
-    let servers: Vec<&Server> = servers.iter().filter(|server| server.kind.most() >= rate).collect();
+    let servers: Vec<&Server> = servers.iter().filter(|server| scenario.is_for(server.kind)).collect();
     let pool = Pool::new(scenario.asked, POOL);
     let mut rows: Vec<Row> = servers.iter().map(|server| Row { kind: server.kind, samples: Vec::new() }).collect();
     let (mut repeated, mut disturbed) = (0, 0);
@@ -191,7 +216,7 @@ enum Client<'a> {
 impl<'a> Client<'a> {
     fn new(scenario: &Scenario, address: SocketAddr, pool: &'a Pool, strict: bool) -> io::Result<Self> {
         let tcp = scenario.transport == Transport::Tcp;
-        let options = Options { clients: if tcp { 20 } else { 8 }, pace: scenario.pace, strict };
+        let options = Options { clients: if tcp { CONNECTIONS } else { SOCKETS }, pace: scenario.pace, strict };
         if tcp {
             tcp::Client::new(address, pool, options).map(Self::Tcp)
         } else {
@@ -210,6 +235,31 @@ impl<'a> Client<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row(kind: Kind, costs: [u64; 2]) -> Row {
+        let sample = |answered| Sample {
+            tally: Tally { answered, ..Tally::default() },
+            cpu: Spent { all: 1.0, ..Spent::default() },
+            others: 0.0,
+            memory: Memory::default(),
+        };
+        Row { kind, samples: costs.map(|cost| sample(1_000_000 / cost)).to_vec() }
+    }
+
+    #[test]
+    fn the_best_of_others_is_found_anew_in_each_round() {
+        let asked = Asked { set: crate::set::Set::of(100), mix: crate::query::Mix::Mix, edns: false, skew: false };
+        let (transport, pace) = (Transport::Tcp, Pace::Window(1));
+        let figures = Figures {
+            scenario: Scenario { name: String::new(), asked, transport, pace, variants: true },
+            rows: vec![row(Kind::Namesake, [2, 2]), row(Kind::Nsd, [4, 10]), row(Kind::Knot, [8, 5])],
+            repeated: 0,
+            disturbed: 0,
+        };
+        let ratio = figures.ratio_to_least(Kind::Namesake, &[Kind::Nsd, Kind::Knot, Kind::Hickory], Sample::cost);
+        assert_eq!(ratio.map(|ratio| ((ratio.min * 100.0).round(), (ratio.max * 100.0).round())), Some((40.0, 50.0)));
+        assert_eq!(figures.ratio_to_least(Kind::Namesake, &[Kind::Bind], Sample::cost), None);
+    }
 
     #[test]
     fn the_median_is_the_middle_or_between_the_two() {

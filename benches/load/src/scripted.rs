@@ -15,6 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinHandle;
 
 use crate::cluster::{Result, doing};
 use crate::objects;
@@ -26,11 +27,18 @@ const BEHIND: usize = 1 << 16;
 /// How often a quiet watch gets a bookmark.
 const BOOKMARK: Duration = Duration::from_secs(10);
 
-/// A running one; it ends with its runtime.
+/// A running one; it takes no more connections when this value ends, and forgets the set with the last of them.
 pub struct Scripted {
     /// The kubeconfig that leads to it.
     pub kubeconfig: PathBuf,
     shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
 }
 
 struct Shared {
@@ -71,12 +79,12 @@ impl Scripted {
         });
         let kubeconfig = bed.file("scripted.kubeconfig", &config.to_string()).map_err(doing("its kubeconfig"))?;
         let serving = Arc::clone(&shared);
-        tokio::spawn(async move {
+        let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(connection(stream, Arc::clone(&serving)));
             }
         });
-        Ok(Self { kubeconfig, shared })
+        Ok(Self { kubeconfig, shared, accepting })
     }
 
     /// Moves the addresses of one slice after the other, so many a second, for so long: how many were moved. Each

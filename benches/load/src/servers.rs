@@ -1,9 +1,7 @@
-//! The servers that are compared: how each is set up and started, on one core, with one worker, and without what
-//! would keep it from answering (rate limits) or make its answers longer (additional records, where that can be said).
+//! The servers that are compared: started on one core, waited for until they answer rightly, held still where another
+//! one is to be measured alone. How each is set up is in `setup`.
 
 use std::fmt;
-use std::fs;
-use std::io::BufWriter;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,10 +13,13 @@ use crate::cluster::{Result, doing};
 use crate::machine::{self, Cpu, SERVER};
 use crate::query::{A, Asked, Kind as Question, Mix, Pool, Query, packet};
 use crate::set::{Set, ZONE, cluster};
-use crate::zone;
+use crate::setup;
 
 /// How long a server may take until it answers; the largest zone takes some a while.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long changes may take to arrive, also those of while it was held still.
+const CATCH_UP: Duration = Duration::from_secs(20);
 
 /// A server that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,13 +40,15 @@ pub enum Kind {
     Bind,
     /// PowerDNS with its BIND backend and packet cache.
     PowerDns,
+    /// hickory-server over a hash map; see [`hickory`](crate::hickory).
+    Hickory,
     /// CoreDNS, `kubernetes` with `multicluster`, and the usual block around it.
     CoreDns,
     /// The same with its query log, into nothing.
     CoreDnsLog,
 }
 
-const NAMES: [(&str, Kind); 10] = [
+const NAMES: [(&str, Kind); 11] = [
     ("echo", Kind::Echo),
     ("namesake", Kind::Namesake),
     ("namesake-any", Kind::NamesakeAny),
@@ -54,6 +57,7 @@ const NAMES: [(&str, Kind); 10] = [
     ("knot", Kind::Knot),
     ("bind", Kind::Bind),
     ("powerdns", Kind::PowerDns),
+    ("hickory", Kind::Hickory),
     ("coredns", Kind::CoreDns),
     ("coredns-log", Kind::CoreDnsLog),
 ];
@@ -72,12 +76,18 @@ impl Kind {
         matches!(self, Self::NamesakeLog | Self::CoreDnsLog)
     }
 
+    /// Whether it is one of the others with something switched on: asked only where that shows.
+    #[must_use]
+    pub fn is_variant(self) -> bool {
+        matches!(self, Self::NamesakeAny | Self::NamesakeLog | Self::CoreDnsLog)
+    }
+
     /// More than so many queries a second of the mix one core does not answer.
     #[must_use]
     pub fn most(self) -> f64 {
         match self {
             Self::CoreDns | Self::CoreDnsLog => 20_000.0,
-            Self::Bind | Self::PowerDns => 110_000.0,
+            Self::Bind | Self::PowerDns | Self::Hickory => 110_000.0,
             _ => f64::INFINITY,
         }
     }
@@ -137,8 +147,8 @@ impl Server {
     /// # Errors
     /// With its last words, where it does not.
     pub fn start(kind: Kind, place: &Place<'_>) -> Result<Self> {
-        let (port, admin) = (free(place.bed)?, free(place.bed)?);
-        let (program, args) = command(kind, place, port, admin)?;
+        let (port, admin) = (setup::free(place.bed)?, setup::free(place.bed)?);
+        let (program, args) = setup::command(kind, place, port, admin)?;
         let begin = Instant::now();
         let process = spawn(place.bed, kind, &program, &args)?;
         let mut server = Self { kind, process, port, admin, started: Started::default() };
@@ -174,6 +184,40 @@ impl Server {
         let mut reply = [0; 4096];
         let length = self.ask(&packet(&name, A), Duration::from_secs(1), &mut reply)?;
         address(&reply[..length])
+    }
+
+    /// Holds it still, so that another one has the core to itself.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn pause(&self) -> Result<()> {
+        self.process.signal("STOP").map_err(doing(self.kind))
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn resume(&self) -> Result<()> {
+        self.process.signal("CONT").map_err(doing(self.kind))
+    }
+
+    /// Waits until an endpoint's name has this address: until what was written before has arrived.
+    ///
+    /// # Errors
+    /// Where it does not come.
+    pub fn caught_up(&self, set: Set, (headless, endpoint, wanted): (u32, u32, Ipv4Addr)) -> Result<()> {
+        let deadline = Instant::now() + CATCH_UP;
+        loop {
+            let got = self.address_of(set, headless, endpoint);
+            if got == Some(wanted) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("{} answers {got:?} and not what was written last, {wanted}", self.kind));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits until queries of each kind get their answers.
@@ -234,124 +278,10 @@ pub fn address(reply: &[u8]) -> Option<Ipv4Addr> {
     reply.last_chunk::<4>().filter(|_| one).map(|octets| Ipv4Addr::from(*octets))
 }
 
-fn free(bed: &Bed) -> Result<u16> {
-    bed.port().map_err(doing("a port"))
-}
-
 /// Starts a program on the server's core, its standard output into nothing where that is the log of queries.
 fn spawn(bed: &Bed, kind: Kind, program: &Path, args: &[String]) -> Result<Process> {
     // `taskset` and the shell replace themselves by the program, so its pid is the child's.
     let script = if kind.logs() { "exec taskset -c \"$0\" \"$@\" >/dev/null" } else { "exec taskset -c \"$0\" \"$@\"" };
     let builder = bed.process(&format!("{kind}-server"), "/bin/sh").arg("-c").arg(script);
     builder.arg(SERVER.to_string()).arg(program).args(args).spawn().map_err(doing(kind))
-}
-
-/// The zone file of a set, written once in a bed.
-fn zone_file(place: &Place<'_>) -> Result<PathBuf> {
-    let path = place.bed.dir().join(format!("zone-{}", place.set));
-    if !path.exists() {
-        let mut out = BufWriter::new(fs::File::create(&path).map_err(doing("the zone file"))?);
-        zone::write(place.set, &mut out).map_err(doing("the zone file"))?;
-    }
-    Ok(path)
-}
-
-fn command(kind: Kind, place: &Place<'_>, port: u16, admin: u16) -> Result<(PathBuf, Vec<String>)> {
-    let bed = place.bed;
-    let dir = bed.dir().join(format!("{kind}-{port}"));
-    fs::create_dir_all(&dir).map_err(doing(dir.display()))?;
-    let file = |name: &str, text: &str| {
-        let path = dir.join(name);
-        fs::write(&path, text).map_err(doing(path.display()))?;
-        Ok::<_, String>(path.display().to_string())
-    };
-    let here = dir.display();
-    let kubeconfig = || place.kubeconfig.as_ref().map(|path| path.display()).ok_or("no API server holds the set");
-    let zone = || zone_file(place).map(|path| path.display().to_string());
-    let (program, args): (PathBuf, Vec<String>) = match kind {
-        Kind::Echo => {
-            let own = std::env::current_exe().map_err(doing("finding this program"))?;
-            (own, vec!["echo".into(), format!("127.0.0.1:{port}"), format!("[::1]:{port}")])
-        }
-        Kind::Namesake | Kind::NamesakeAny | Kind::NamesakeLog => {
-            let mut args = vec!["dns".into(), format!("--kubeconfig={}", kubeconfig()?)];
-            args.push(format!("--admin=127.0.0.1:{admin}"));
-            if kind == Kind::NamesakeAny {
-                args.push(format!("--listen=:{port}"));
-            } else {
-                args.extend([format!("--listen=127.0.0.1:{port}"), format!("--listen=[::1]:{port}")]);
-            }
-            if kind == Kind::NamesakeLog {
-                args.push("--query-log".into());
-            }
-            (place.namesake.to_owned(), args)
-        }
-        Kind::Nsd => {
-            let text = format!(
-                "server:\n  server-count: 1\n  ip-address: 127.0.0.1@{port}\n  ip-address: ::1@{port}\n  username: \"\"\n  \
-                 zonesdir: \"\"\n  database: \"\"\n  pidfile: \"{here}/pid\"\n  xfrdfile: \"{here}/xfrd\"\n  \
-                 zonelistfile: \"{here}/zones\"\n  xfrdir: \"{here}\"\n  rrl-ratelimit: 0\n  rrl-whitelist-ratelimit: 0\n  \
-                 minimal-responses: yes\nremote-control:\n  control-enable: no\n\
-                 zone:\n  name: {ZONE}\n  zonefile: \"{}\"\n",
-                zone()?
-            );
-            ("nsd".into(), vec!["-d".into(), "-c".into(), file("nsd.conf", &text)?])
-        }
-        Kind::Knot => {
-            let text = format!(
-                "server:\n  rundir: {here}\n  listen: [127.0.0.1@{port}, ::1@{port}]\n  udp-workers: 1\n  tcp-workers: 1\n  \
-                 background-workers: 1\ndatabase:\n  storage: {here}\nlog:\n  - target: stderr\n    any: warning\n\
-                 zone:\n  - domain: {ZONE}\n    file: {}\n    journal-content: none\n    zonefile-sync: -1\n",
-                zone()?
-            );
-            ("knotd".into(), vec!["-c".into(), file("knot.conf", &text)?])
-        }
-        Kind::Bind => {
-            let text = format!(
-                "options {{ directory \"{here}\"; listen-on port {port} {{ 127.0.0.1; }}; listen-on-v6 port {port} {{ ::1; }};\n\
-                 recursion no; minimal-responses yes; pid-file none; session-keyfile none; querylog no; notify no;\n\
-                 dnssec-validation no; allow-transfer {{ none; }}; }};\ncontrols {{ }};\n\
-                 zone \"{ZONE}\" {{ type primary; file \"{}\"; }};\n",
-                zone()?
-            );
-            let args = ["-g", "-n", "1", "-U", "1", "-c"].map(String::from).to_vec();
-            ("named".into(), [args, vec![file("named.conf", &text)?]].concat())
-        }
-        Kind::PowerDns => {
-            let zones = file("zones.conf", &format!("zone \"{ZONE}\" {{ type master; file \"{}\"; }};\n", zone()?))?;
-            let text = format!(
-                "launch=bind\nbind-config={zones}\nlocal-address=127.0.0.1, ::1\nlocal-port={port}\nreceiver-threads=1\n\
-                 distributor-threads=1\nreuseport=no\ndaemon=no\nguardian=no\nsocket-dir={here}\ndisable-syslog=yes\n\
-                 loglevel=3\nsecurity-poll-suffix=\nversion-string=anonymous\nmax-tcp-connections=100\n",
-            );
-            file("pdns.conf", &text)?;
-            ("pdns_server".into(), vec![format!("--config-dir={here}")])
-        }
-        Kind::CoreDns | Kind::CoreDnsLog => {
-            let (health, ready) = (free(bed)?, free(bed)?);
-            let log = if kind.logs() { "  log\n" } else { "" };
-            let text = format!(
-                "{ZONE}:{port} {{\n  bind 127.0.0.1 ::1\n  errors\n{log}  health 127.0.0.1:{health}\n  ready 127.0.0.1:{ready}\n  \
-                 prometheus 127.0.0.1:{admin}\n  kubernetes cluster.local {ZONE} {{\n    kubeconfig {}\n    \
-                 multicluster {ZONE}\n  }}\n  loadbalance\n  reload\n}}\n",
-                kubeconfig()?
-            );
-            let folder = testbed::binaries().map_err(doing("CoreDNS"))?;
-            (folder.join("coredns"), vec!["-conf".into(), file("Corefile", &text)?])
-        }
-    };
-    Ok((found(&program)?, args))
-}
-
-/// Where a program is: servers are often outside of a user's path.
-fn found(program: &Path) -> Result<PathBuf> {
-    if program.is_absolute() {
-        return Ok(program.to_owned());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    let name = program.display();
-    folders
-        .find_map(|folder| Some(folder.join(program)).filter(|path| path.is_file()))
-        .ok_or_else(|| format!("there is no {name}: `benches/run` installs it, or leave it out with --servers"))
 }

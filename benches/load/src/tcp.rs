@@ -73,7 +73,9 @@ impl<'a> Client<'a> {
                 tally.lost += self.links.iter_mut().map(|link| link.slots.expire(before)).sum::<u64>();
             }
             for link in &mut self.links {
-                if sending && link.slots.open() <= self.window / 2 {
+                // At once, not half a window at a time: with the next query goes the acknowledgement of the last answer,
+                // for which servers wait that leave TCP's own delay on (Nagle's algorithm), else for 40 ms.
+                if sending {
                     link.queue(self.pool, &mut self.next, self.window, now, &mut tally);
                 }
                 let ended = link.write().and_then(|()| link.read(self.pool, self.strict, self.clock, &mut tally));

@@ -5,11 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use load::echo::Bound;
-use load::query::{Asked, Kind, Mix, Pool};
+use load::hickory::{self, Zone};
+use load::query::{A, Asked, Kind, Mix, Pool, packet};
 use load::set::Set;
 use load::tally::Tally;
 use load::udp::{Options, Pace};
-use load::{tcp, udp};
+use load::{servers, tcp, udp};
 
 const SPAN: Duration = Duration::from_millis(200);
 
@@ -60,10 +61,60 @@ fn an_echo_answers_every_query_over_udp_and_tcp() {
         assert_eq!((tally.wrong, tally.late), (0, 0), "{}", tally.describe());
         assert_eq!(tally.latency.total(), tally.answered);
         let pool = pool();
-        let tally = tcp::Client::new(address, &pool, options(Pace::Window(64))).unwrap().run(SPAN).unwrap();
-        assert!(tally.answered > 100 && tally.answered == tally.sent, "{}", tally.describe());
-        assert_eq!((tally.wrong, tally.late, tally.closed), (0, 0, 0), "{}", tally.describe());
+        // Several queries under way on each connection, and one.
+        for window in [64, 4] {
+            let options = options(Pace::Window(window));
+            let tally = tcp::Client::new(address, &pool, options).unwrap().run(SPAN).unwrap();
+            assert!(tally.answered > 100 && tally.answered == tally.sent, "{}", tally.describe());
+            assert_eq!((tally.wrong, tally.late, tally.closed), (0, 0, 0), "{}", tally.describe());
+        }
     }
+}
+
+/// hickory-server with a set, on both families.
+fn hickory(set: Set) -> [SocketAddr; 2] {
+    let zone = Zone::of(set).unwrap();
+    let bound = Bound::bind(&[(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()]).unwrap();
+    let addresses = bound.addresses();
+    thread::spawn(|| hickory::serve(bound, zone));
+    [addresses[0], addresses[1]]
+}
+
+#[test]
+fn hickory_answers_every_kind_of_query_rightly_over_udp_and_tcp() {
+    let set = Set::of(100);
+    let addresses = hickory(set);
+    let options = Options { clients: 4, pace: Pace::Window(64), strict: true };
+    for (mix, edns) in [(Mix::Mix, true), (Mix::Mix, false), (Mix::Only(Kind::HeadlessSrv), true)] {
+        let pool = Pool::new(Asked { set, mix, edns, skew: false }, 1_000);
+        for address in addresses {
+            let udp = udp::Client::new(address, &pool, options).unwrap().run(SPAN).unwrap();
+            let tcp = tcp::Client::new(address, &pool, options).unwrap().run(SPAN).unwrap();
+            for tally in [udp, tcp] {
+                let what = tally.describe();
+                assert!(tally.answered > 100 && tally.answered == tally.sent, "{mix:?}: {what}");
+                assert_eq!((tally.wrong, tally.late, tally.closed), (0, 0, 0), "{mix:?}: {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hickory_says_the_addresses_of_the_set() {
+    let set = Set::of(100);
+    let [server, _] = hickory(set);
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    socket.connect(server).unwrap();
+    let ask = |name: &str| {
+        let mut reply = [0; 512];
+        socket.send(&packet(name, A)).unwrap();
+        let length = socket.recv(&mut reply).unwrap();
+        servers::address(&reply[..length])
+    };
+    assert_eq!(ask(&servers::endpoint_name(set, 3, 17)), Some(set.endpoint_address(3, 17)));
+    assert_eq!(ask(&format!("{}.svc.clusterset.local", set.service(40))), Some(set.service_address(40)));
+    assert_eq!(ask("none-1.ns-0.svc.clusterset.local"), None);
 }
 
 #[test]

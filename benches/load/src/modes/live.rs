@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use super::Settings;
 use crate::cluster::{self, Result, doing};
-use crate::machine::{self, Memory};
+use crate::machine::{self, Cpu, Memory};
 use crate::objects::slices_of_each;
 use crate::report::{Table, spread};
 use crate::rounds::Spread;
@@ -24,7 +24,7 @@ const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// How long a list may take to be read again.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Starts a server, looks at it a moment later, and ends it.
 fn once(kind: Kind, place: &Place<'_>) -> Result<(Started, Memory)> {
@@ -125,8 +125,8 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
         std::thread::sleep(Duration::from_millis(100));
     }
     let took = begin.elapsed().as_secs_f64();
-    // CoreDNS does not say when it is done; it began at the same time.
-    std::thread::sleep(SETTLE * 5);
+    // CoreDNS does not say when it is done: then it is quiet.
+    quiet(&servers);
     let mut table = Table::new(&["server", "before: RSS MB", "most while lists are read MB", "÷", "after MB"]);
     for (server, before) in servers.iter().zip(before) {
         let after = Memory::of(&machine::tree(server.process.pid()));
@@ -139,8 +139,23 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
         ]);
     }
     let (imports, endpoints) = (set.imports(), set.all_endpoints());
-    let heading = format!("## All lists read again: {imports} imports, {endpoints} endpoints; ours in {took:.1} s");
+    let heading = format!(
+        "## All lists read again: {imports} imports, {endpoints} endpoints; ours {took:.1} s after the API server was back"
+    );
     settings.tell(&format!("relist-{set}.md"), &format!("{heading}\n\n{}", table.render()))
+}
+
+/// Waits until none of them does anything worth naming.
+fn quiet(servers: &[Server]) {
+    let begin = Instant::now();
+    let mut quiet = 0;
+    while quiet < 3 && begin.elapsed() < PATIENCE {
+        let pids: Vec<u32> = servers.iter().flat_map(|server| machine::tree(server.process.pid())).collect();
+        let before = Cpu::of(&pids);
+        std::thread::sleep(SETTLE);
+        let busy = Cpu::of(&pids).since(&before).all > 0.05 * SETTLE.as_secs_f64();
+        quiet = if busy { 0 } else { quiet + 1 };
+    }
 }
 
 /// Objects in the lists that Namesake reads.

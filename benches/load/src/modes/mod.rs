@@ -23,6 +23,8 @@ pub struct Settings {
     pub servers: Vec<Kind>,
     /// The sets of the measurement that has one figure for each.
     pub sets: Vec<Set>,
+    /// The ways of asking; none for those that suit a set.
+    pub scenarios: Vec<String>,
     /// How often and how long.
     pub effort: Effort,
     /// Where tables, lines and pictures go.

@@ -7,7 +7,8 @@ use super::Settings;
 use crate::cluster::{self, Result, doing};
 use crate::machine;
 use crate::query::{Asked, Kind as Question, Mix};
-use crate::rounds::{Figures, Sample, Scenario, Spread, Transport, measure};
+use crate::rounds::{CONNECTIONS, Figures, Sample, Scenario, Spread, Transport, measure};
+use crate::scripted::Scripted;
 use crate::servers::{Kind, Place, Server};
 use crate::set::Set;
 use crate::udp::Pace;
@@ -16,36 +17,60 @@ use crate::{plot, report};
 /// Queries outstanding where a server is saturated: more than a batch of any of them, and less than a receive buffer.
 const WINDOW: usize = 256;
 
-/// The ways of asking, of one set.
+/// Sets of more imports than this are asked in fewer ways, and come from the scripted API server: writing them into a
+/// real one takes minutes, and what a query costs does not depend on where its answer was read.
+const LARGE: u32 = 25_000;
+
+/// The ways of asking of a large set: those in which it differs from a small one, by its cold caches.
+const OF_LARGE: [&str; 3] = ["saturated", "skewed", "paced 100k"];
+
+/// The ways of asking where it is only to be shown that all runs.
+const SMOKE: [&str; 3] = ["saturated", "TCP", "bursts"];
+
+/// The names of all ways of asking.
+pub const SCENARIOS: [&str; 10] =
+    ["saturated", "EDNS", "IPv6", "skewed", "headless", "TCP", "TCP singly", "paced 10k", "paced 100k", "bursts"];
+
+/// The way of asking with this name, of one set.
 #[must_use]
-pub fn scenarios(set: Set, smoke: bool) -> Vec<Scenario> {
+pub fn scenario(set: Set, name: &str) -> Scenario {
     let plain = Asked { set, mix: Mix::Mix, edns: false, skew: false };
-    let of = |name: &str, asked: Asked, transport: Transport, pace: Pace| Scenario {
-        name: format!("{set} {name}"),
-        asked,
-        transport,
-        pace,
-    };
-    let saturated = |name: &str, asked, transport| of(name, asked, transport, Pace::Window(WINDOW));
-    let paced = |rate: f64, burst| Pace::Rate { rate, burst };
     let edns = Asked { edns: true, ..plain };
-    let headless = Asked { mix: Mix::Only(Question::HeadlessA), ..edns };
-    let mut all = vec![
-        saturated("saturated", plain, Transport::Udp4),
-        saturated("EDNS", edns, Transport::Udp4),
-        saturated("IPv6", plain, Transport::Udp6),
-        saturated("skewed", Asked { skew: true, ..plain }, Transport::Udp4),
-        saturated("headless", headless, Transport::Udp4),
-        saturated("TCP", plain, Transport::Tcp),
-        of("paced 10k", plain, Transport::Udp4, paced(10_000.0, 1)),
-        of("paced 100k", plain, Transport::Udp4, paced(100_000.0, 1)),
+    let paced = |rate: f64, burst| Pace::Rate { rate, burst };
+    let window = Pace::Window(WINDOW);
+    let (asked, transport, pace) = match name {
+        "EDNS" => (edns, Transport::Udp4, window),
+        "IPv6" => (plain, Transport::Udp6, window),
+        "skewed" => (Asked { skew: true, ..plain }, Transport::Udp4, window),
+        "headless" => (Asked { mix: Mix::Only(Question::HeadlessA), ..edns }, Transport::Udp4, window),
+        "TCP" => (plain, Transport::Tcp, window),
+        "TCP singly" => (plain, Transport::Tcp, Pace::Window(CONNECTIONS)),
+        "paced 10k" => (plain, Transport::Udp4, paced(10_000.0, 1)),
+        "paced 100k" => (plain, Transport::Udp4, paced(100_000.0, 1)),
         // A hundred pods that start at once and look ten names up each.
-        of("bursts", plain, Transport::Udp4, paced(10_000.0, 1_000)),
-    ];
-    if smoke {
-        all.retain(|scenario| ["saturated", "TCP", "bursts"].iter().any(|name| scenario.name.ends_with(name)));
-    }
-    all
+        "bursts" => (plain, Transport::Udp4, paced(10_000.0, 1_000)),
+        _ => (plain, Transport::Udp4, window),
+    };
+    // A log costs the same for each answer, and the wildcard address the same for each reply of one family.
+    let variants = matches!(name, "saturated" | "IPv6");
+    Scenario { name: format!("{set} {name}"), asked, transport, pace, variants }
+}
+
+/// The ways of asking of one set: those that were asked for, or those that suit it.
+fn scenarios(settings: &Settings, set: Set) -> Vec<Scenario> {
+    let names: Vec<&str> = match &settings.scenarios[..] {
+        [] if settings.smoke => SMOKE.to_vec(),
+        [] if set.imports() > LARGE => OF_LARGE.to_vec(),
+        [] => SCENARIOS.to_vec(),
+        asked => asked.iter().map(String::as_str).collect(),
+    };
+    names.into_iter().map(|name| scenario(set, name)).collect()
+}
+
+/// Where live servers read a set; it ends with this value.
+enum Source {
+    Real(Cluster),
+    Scripted(Scripted),
 }
 
 /// Servers of one set that run side by side, and what they read from.
@@ -53,18 +78,31 @@ pub struct Side {
     /// The servers; the first that were asked for come first.
     pub servers: Vec<Server>,
     // Held for as long as its readers run.
-    _cluster: Option<Cluster>,
+    _source: Option<Source>,
 }
 
-/// Starts them, with the API server if one of them reads from it.
+/// Starts them, with an API server if one of them reads from it: a real one or the scripted one.
 ///
 /// # Errors
 /// Where one does not start.
-pub fn start(runtime: &Runtime, bed: &Bed, settings: &Settings, kinds: &[Kind], set: Set) -> Result<Side> {
-    let live = kinds.iter().any(|kind| kind.is_live());
-    let cluster = if live { Some(runtime.block_on(cluster::start(bed, set))?) } else { None };
+pub fn start(
+    runtime: &Runtime,
+    bed: &Bed,
+    settings: &Settings,
+    kinds: &[Kind],
+    set: Set,
+    scripted: bool,
+) -> Result<Side> {
+    let source = match kinds.iter().any(|kind| kind.is_live()) {
+        true if scripted => Some(Source::Scripted(runtime.block_on(Scripted::start(bed, set))?)),
+        true => Some(Source::Real(runtime.block_on(cluster::start(bed, set))?)),
+        false => None,
+    };
     machine::beside_the_client();
-    let kubeconfig = cluster.as_ref().map(Cluster::kubeconfig);
+    let kubeconfig = source.as_ref().map(|source| match source {
+        Source::Real(cluster) => cluster.kubeconfig(),
+        Source::Scripted(scripted) => scripted.kubeconfig.clone(),
+    });
     let place = Place { bed, namesake: &settings.namesake, set, kubeconfig };
     let mut servers = Vec::new();
     for &kind in kinds {
@@ -72,7 +110,7 @@ pub fn start(runtime: &Runtime, bed: &Bed, settings: &Settings, kinds: &[Kind], 
         eprintln!("{kind} answers after {:.2} s", server.started.ready);
         servers.push(server);
     }
-    Ok(Side { servers, _cluster: cluster })
+    Ok(Side { servers, _source: source })
 }
 
 /// Measures every set.
@@ -82,8 +120,8 @@ pub fn start(runtime: &Runtime, bed: &Bed, settings: &Settings, kinds: &[Kind], 
 pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
     for &set in &settings.sets {
         let bed = Bed::new().map_err(doing("a folder for the servers"))?;
-        let side = start(runtime, &bed, settings, &settings.servers, set)?;
-        for scenario in scenarios(set, settings.smoke) {
+        let side = start(runtime, &bed, settings, &settings.servers, set, set.imports() > LARGE)?;
+        for scenario in scenarios(settings, set) {
             let figures = measure(&scenario, &side.servers, settings.effort)?;
             tell(settings, &figures)?;
         }
@@ -107,4 +145,21 @@ fn tell(settings: &Settings, figures: &Figures) -> Result<()> {
     settings.keep(&format!("{file}-cpu.svg"), &cost)?;
     let p99 = bars(&|sample| sample.tally.latency.quantile(0.99).as_secs_f64() * 1e6);
     settings.keep(&format!("{file}-p99.svg"), &plot::bars(&format!("99th percentile of latency: {name}"), "µs", &p99))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_asking_is_another_one() {
+        let set = Set::of(100);
+        let all = SCENARIOS.map(|name| scenario(set, name));
+        for (i, one) in all.iter().enumerate() {
+            assert!(one.name.ends_with(SCENARIOS[i]), "{}", one.name);
+            let same = |other: &Scenario| format!("{:?}", (other.asked, other.transport, other.pace));
+            assert_eq!(all.iter().filter(|other| same(other) == same(one)).count(), 1, "{}", one.name);
+        }
+        assert!(OF_LARGE.iter().chain(&SMOKE).all(|name| SCENARIOS.contains(name)));
+    }
 }

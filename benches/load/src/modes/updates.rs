@@ -1,4 +1,5 @@
-//! What changes cost: so many slices a second move their endpoints, and nobody asks anything.
+//! What changes cost: so many slices a second move their endpoints, and nobody asks anything. One server at a time: the
+//! others are held still, or they would take the core in turns, and who has to wait gets more changes in one go.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ use crate::set::Set;
 /// Changes a second.
 const RATE: f64 = 1_000.0;
 
-/// How long the last change may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// After it has caught up a server still puts things in order.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// What is compared.
 const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
@@ -33,10 +34,10 @@ pub struct Shares {
     pub rate: f64,
 }
 
-/// Measures one set: all servers at once, since all get the same events and together take less than a core.
+/// Measures one set, its servers in turns.
 ///
 /// # Errors
-/// Where one does not start.
+/// Where one does not start, or a change does not arrive.
 pub fn shares(runtime: &Runtime, settings: &Settings, set: Set) -> Result<Shares> {
     let bed = Bed::new().map_err(doing("a folder for the servers"))?;
     let scripted = runtime.block_on(Scripted::start(&bed, set))?;
@@ -44,45 +45,41 @@ pub fn shares(runtime: &Runtime, settings: &Settings, set: Set) -> Result<Shares
     let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig: Some(scripted.kubeconfig.clone()) };
     let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
     let servers = kinds.iter().map(|kind| Server::start(*kind, &place)).collect::<Result<Vec<_>>>()?;
-    let pids: Vec<_> = servers.iter().map(|server| machine::tree(server.process.pid())).collect();
+    servers.iter().try_for_each(Server::pause)?;
     let mut rounds = vec![Vec::new(); servers.len()];
     let (mut sent, mut time) = (0, Duration::ZERO);
-    for _ in 0..settings.effort.rounds {
-        let span = settings.effort.span;
-        let read = || -> Vec<Cpu> { pids.iter().map(|pids| Cpu::of(pids)).collect() };
-        let share = |before: &[Cpu], wall: Duration| -> Vec<f64> {
-            read().iter().zip(before).map(|(now, then)| now.since(then).all / wall.as_secs_f64()).collect()
-        };
-        let (before, begin) = (read(), Instant::now());
-        std::thread::sleep(span);
-        let idle = share(&before, begin.elapsed());
-        let (before, begin) = (read(), Instant::now());
-        sent += runtime.block_on(scripted.update(RATE, span));
-        time += begin.elapsed();
-        let busy = share(&before, begin.elapsed());
-        rounds.iter_mut().zip(idle.into_iter().zip(busy)).for_each(|(row, shares)| row.push(shares));
+    for round in 0..settings.effort.rounds {
+        for turn in 0..servers.len() {
+            let i = (turn + round) % servers.len();
+            let server = &servers[i];
+            server.resume()?;
+            // What came for the others meanwhile is not what is measured.
+            served(server, set, &scripted)?;
+            std::thread::sleep(SETTLE);
+            let pids = machine::tree(server.process.pid());
+            let (before, begin) = (Cpu::of(&pids), Instant::now());
+            std::thread::sleep(settings.effort.span);
+            let idle = share(&pids, &before, begin);
+            let (before, begin) = (Cpu::of(&pids), Instant::now());
+            sent += runtime.block_on(scripted.update(RATE, settings.effort.span));
+            time += begin.elapsed();
+            // To the last change, so that none of the work is missed.
+            served(server, set, &scripted)?;
+            rounds[i].push((idle, share(&pids, &before, begin)));
+            server.pause()?;
+        }
     }
-    let rate = sent as f64 / time.as_secs_f64();
-    for server in &servers {
-        served(server, set, &scripted)?;
-    }
-    Ok(Shares { kinds, rounds, rate })
+    Ok(Shares { kinds, rounds, rate: sent as f64 / time.as_secs_f64() })
+}
+
+/// The share of a core that processes took since `begin`.
+fn share(pids: &[u32], before: &Cpu, begin: Instant) -> f64 {
+    Cpu::of(pids).since(before).all / begin.elapsed().as_secs_f64()
 }
 
 /// Where the last change has not arrived, what was measured is something else.
 fn served(server: &Server, set: Set, scripted: &Scripted) -> Result<()> {
-    let Some((headless, endpoint, wanted)) = scripted.last() else { return Ok(()) };
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let got = server.address_of(set, headless, endpoint);
-        if got == Some(wanted) {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(format!("{} answers {got:?} and not the last change, {wanted}", server.kind));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    scripted.last().map_or(Ok(()), |last| server.caught_up(set, last))
 }
 
 /// Measures every set and prints it.
@@ -101,6 +98,18 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
                 of(&|(idle, _)| idle * 100.0, 2),
                 of(&|(_, busy)| busy * 100.0, 2),
                 of(&|(idle, busy)| (busy - idle) * 1e6 / shares.rate, 1),
+            ]);
+        }
+        if let [ours, theirs] = &shares.rounds[..] {
+            let of = |figure: &dyn Fn(&(f64, f64)) -> f64| {
+                let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs));
+                spread(Spread::of(pairs), 3)
+            };
+            table.row(vec![
+                format!("{} ÷ {}", shares.kinds[0], shares.kinds[1]),
+                of(&|(idle, _)| *idle),
+                of(&|(_, busy)| *busy),
+                of(&|(idle, busy)| busy - idle),
             ]);
         }
         let heading = format!(

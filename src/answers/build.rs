@@ -116,7 +116,9 @@ fn pack(view: &View<'_>, served: &[(&Slice, &Endpoint)], options: &Options) -> (
         loose.push(Loose { cluster, host, address: endpoint.address, ports: &slice.ports });
     }
     // IPv4 before IPv6 (the order of IpAddr), equal addresses side by side.
-    loose.sort_unstable_by(|a, b| (a.cluster, &a.host, a.address, a.ports).cmp(&(b.cluster, &b.host, b.address, b.ports)));
+    loose.sort_unstable_by(|a, b| {
+        (a.cluster, &a.host, a.address, a.ports).cmp(&(b.cluster, &b.host, b.address, b.ports))
+    });
     if loose.is_empty() {
         return (None, too_long);
     }

@@ -13,10 +13,10 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 use socket2::{SockAddr, Socket};
 
-use super::{Reply, Responder};
 use super::handler::Handler;
 use super::packet::{Family, V4, V6};
 use super::server::Stop;
+use super::{Reply, Responder};
 use crate::metrics::Drop;
 
 /// Datagrams taken in one system call.

@@ -188,7 +188,10 @@ mod tests {
     #[test]
     fn metadata_are_found_wherever_they_stand_and_what_follows_is_not_looked_at() {
         assert_eq!(version(r#"{"metadata":{"resourceVersion":"7"},"endpoints":[{"addresses":"#), 7);
-        assert_eq!(version(r#"{"endpoints":[{"metadata":{"resourceVersion":"1"}}],"metadata":{"resourceVersion":"7"}}"#), 7);
+        assert_eq!(
+            version(r#"{"endpoints":[{"metadata":{"resourceVersion":"1"}}],"metadata":{"resourceVersion":"7"}}"#),
+            7
+        );
         for none in [r#"{"endpoints":[]}"#, r#"{"metadata":null}"#, r#"{"metadata":{}}"#, "[]", "7", ""] {
             assert_eq!((version(none), name(none)), (0, (String::new(), String::new())), "{none}");
         }

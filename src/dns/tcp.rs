@@ -343,9 +343,7 @@ fn answer_one<R: Responder>(
     output: &mut Vec<u8>,
 ) {
     REPLY.with_borrow_mut(|(reply, rng)| {
-        let Some(answered) = handler.respond(query, reply, rng) else {
-            return;
-        };
+        let Some(answered) = handler.respond(query, reply, rng) else { return };
         if let (Some(bytes), Ok(prefix)) = (reply.get(..answered.len), u16::try_from(answered.len)) {
             handler.answered(answered, query, peer, bytes, since.elapsed());
             output.extend_from_slice(&prefix.to_be_bytes());

@@ -34,7 +34,10 @@ fn cost(size: Size) -> (u64, u64) {
         assert!(matches!(change.action, Action::ApplySlice(_)), "{change:?}");
         *written.entry(change.cluster.to_string()).or_insert(0) += 1;
     }
-    assert_eq!(written.into_iter().collect::<Vec<_>>(), clusterset::CLUSTERS.map(|c| (c.to_owned(), 1)));
+    assert_eq!(
+        written.into_iter().collect::<Vec<_>>(),
+        clusterset::CLUSTERS[..3].iter().map(|c| ((*c).to_owned(), 1)).collect::<Vec<_>>()
+    );
     (after.total_blocks - before.total_blocks, after.total_bytes - before.total_bytes)
 }
 
@@ -42,8 +45,8 @@ fn cost(size: Size) -> (u64, u64) {
 fn scl_02_mcs_w25_planning_one_change_costs_the_same_however_many_services_there_are() {
     let _profiler = dhat::Profiler::builder().testing().build();
     let endpoints = 100;
-    let few = cost(Size { services: 10, endpoints });
-    let many = cost(Size { services: 60, endpoints });
+    let few = cost(Size::everywhere(10, endpoints));
+    let many = cost(Size::everywhere(60, endpoints));
     println!(
         "one pod of 3 x {endpoints} endpoints: {few:?} allocations and bytes among 10 services, {many:?} among 60"
     );
@@ -54,12 +57,12 @@ fn scl_02_mcs_w25_planning_one_change_costs_the_same_however_many_services_there
     assert!(few.0 <= MOST_ALLOCATIONS, "{} allocations", few.0);
 
     // Of a service ten times as large only one slice of a hundred is copied: the others are looked at.
-    let large = cost(Size { services: 4, endpoints: 1000 });
+    let large = cost(Size::everywhere(4, 1000));
     println!("one pod of 3 x 1,000 endpoints: {large:?}");
     assert!(large.0 < 4 * few.0, "allocations of a service ten times as large");
 
     // Memory, of what is held when nothing is left to do: each endpoint once at home and once in each importer.
-    let size = Size { services: 30, endpoints };
+    let size = Size::everywhere(30, endpoints);
     let before = dhat::HeapStats::get();
     let set = Clusterset::new(size);
     let held = dhat::HeapStats::get().curr_bytes - before.curr_bytes;

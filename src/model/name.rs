@@ -14,9 +14,11 @@ impl Label {
     /// bytes other than ASCII letters, digits, `-` and `_`.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let fits =
-            (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        fits.then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
+        Self::fits(text).then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
+    }
+
+    fn fits(text: &str) -> bool {
+        (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     }
 
     /// The text, in lower case.
@@ -49,7 +51,7 @@ impl ClusterId {
     pub fn new(text: &str) -> Option<Self> {
         let mut labels = text.split('.');
         let (first, second, rest) = (labels.next()?, labels.next(), labels.next());
-        let valid = rest.is_none() && Label::new(first).is_some() && second.is_none_or(|l| Label::new(l).is_some());
+        let valid = rest.is_none() && Label::fits(first) && second.is_none_or(Label::fits);
         valid.then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
     }
 

@@ -129,10 +129,14 @@ fn same_order(a: &[ServicePort], b: &[ServicePort]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a.protocol, a.port) == (b.protocol, b.port))
 }
 
-/// Every wanted label and annotation is there, and none that we own and don't want any more.
+/// Every wanted label and annotation is there, and none that we own and don't want any more. Most often there are just
+/// those that are wanted: that is looked at first, since it takes one pass.
 fn metadata(meta: &Meta, labels: &Map, annotations: &Map) -> Option<&'static str> {
-    let missing = |there: &Map, wanted: &Map| wanted.iter().any(|(key, value)| there.get(key) != Some(value));
-    let left = |owned: &BTreeSet<Box<str>>, wanted: &Map| owned.iter().any(|key| !wanted.contains_key(key));
+    let missing =
+        |there: &Map, wanted: &Map| there != wanted && wanted.iter().any(|(key, value)| there.get(key) != Some(value));
+    let left = |owned: &BTreeSet<Box<str>>, wanted: &Map| {
+        !owned.iter().eq(wanted.keys()) && owned.iter().any(|key| !wanted.contains_key(key))
+    };
     if missing(&meta.labels, labels) || left(&meta.owned_labels, labels) {
         Some("labels differ")
     } else if missing(&meta.annotations, annotations) || left(&meta.owned_annotations, annotations) {

@@ -23,19 +23,24 @@ pub(super) struct There<'a> {
     pub local: Option<&'a Local>,
     /// Our import.
     pub import: Option<&'a Import>,
-    /// The object under the derived name, whosever it is.
-    pub derived: Option<&'a Service>,
+    /// The derived Service, if it is ours.
+    pub our_derived: Option<&'a Service>,
+    /// Whether an object that is not ours has the derived name (1.7).
+    pub derived_is_foreign: bool,
 }
 
 impl<'a> There<'a> {
-    /// The derived Service, if it is ours.
-    pub(super) fn our_derived(&self) -> Option<&'a Service> {
-        self.derived.filter(|service| service.meta.is_made_by_us())
-    }
-
-    /// Whether an object that is not ours has the derived name (1.7).
-    pub(super) fn derived_is_foreign(&self) -> bool {
-        self.derived.is_some_and(|service| !service.meta.is_made_by_us())
+    /// What a member holds, of the import only what `import` is.
+    pub(super) fn new(
+        cluster: &'a ClusterId,
+        member: &'a Member,
+        local: Option<&'a Local>,
+        import: Option<&'a Import>,
+        derived: Option<&'a Service>,
+    ) -> Self {
+        let our_derived = derived.filter(|service| service.meta.is_made_by_us());
+        let derived_is_foreign = derived.is_some() && our_derived.is_none();
+        Self { cluster, member, local, import, our_derived, derived_is_foreign }
     }
 
     /// An owner reference to the import (R69).
@@ -55,8 +60,7 @@ impl<'a> There<'a> {
 pub(super) fn local_families(merged: &Merged, there: &There<'_>, settings: &Settings) -> Vec<Family> {
     let those =
         |supported: &dyn Fn(&Family) -> bool| merged.families.iter().filter(|f| supported(f)).copied().collect();
-    if let Some(derived) = there.our_derived().filter(|service| !service.spec.headless && !service.spec.ips.is_empty())
-    {
+    if let Some(derived) = there.our_derived.filter(|service| !service.spec.headless && !service.spec.ips.is_empty()) {
         return those(&|family| derived.spec.ips.iter().any(|ip| Family::of(*ip) == *family));
     }
     let theirs = || {
@@ -86,10 +90,10 @@ pub(super) fn must_recreate(derived: &Service, wanted: &WantedService<'_>) -> bo
 /// The clusterset IPs: what the derived Service was given, in the order of the families; one that is being made anew
 /// asks for the same (R52). None until there is one for each family.
 fn ips(merged: &Merged, families: &[Family], there: &There<'_>) -> Vec<IpAddr> {
-    if merged.kind == ImportKind::Headless || there.derived_is_foreign() {
+    if merged.kind == ImportKind::Headless || there.derived_is_foreign {
         return Vec::new();
     }
-    let given: &[IpAddr] = match (there.our_derived(), there.import) {
+    let given: &[IpAddr] = match (there.our_derived, there.import) {
         (Some(derived), _) if derived.spec.headless => &[],
         (Some(derived), _) => &derived.spec.ips,
         (None, Some(import)) => &import.spec.ips,
@@ -151,7 +155,11 @@ pub(super) fn service<'a>(
     settings: &Settings,
 ) -> WantedService<'a> {
     let headless = merged.kind == ImportKind::Headless;
-    let asked = if there.derived.is_none() && !headless { asked_ips(there) } else { Vec::new() };
+    let asked = if there.our_derived.is_none() && !there.derived_is_foreign && !headless {
+        asked_ips(there)
+    } else {
+        Vec::new()
+    };
     let selector = selector(merged, there, settings);
     let mut ports = Cow::Borrowed(&merged.ports.list[..]);
     if !selector.is_empty() {

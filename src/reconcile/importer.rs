@@ -88,7 +88,7 @@ pub(super) fn evaluate<'a>(context: Context<'a>, cluster: &'a ClusterId, member:
     let import = local.and_then(|local| local.import.as_ref());
     let ours = import.filter(|import| import.meta.is_made_by_us() || settings.adopt_imports);
     let derived = member.derived(context.derived_key);
-    let there = There { cluster, member, local, import: ours, derived };
+    let there = There::new(cluster, member, local, ours, derived);
     let mut namespace = None;
     match member.namespace(&key.namespace) {
         Some(found) if found.terminating => {
@@ -136,7 +136,7 @@ fn clear(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, rea
 }
 
 fn delete_derived(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, reason: &str) {
-    if let Some(service) = there.our_derived().filter(|service| service.meta.is_ours()) {
+    if let Some(service) = there.our_derived.filter(|service| service.meta.is_ours()) {
         changes.push(Action::DeleteService(context.derived_key.clone(), service.meta.id.clone()), reason);
     }
 }
@@ -179,11 +179,11 @@ impl Importer<'_> {
         let families = desired::local_families(merged, &there, settings);
         let wants_derived = desired::wants_derived(merged, &families, &there, settings);
         let settled = self.import(&families, wants_derived);
-        if !there.derived_is_foreign() {
+        if !there.derived_is_foreign {
             self.derived(&families, wants_derived);
         }
         // Slices of a Service that is somebody else's would send his clients to our endpoints.
-        let usable: &[Family] = if wants_derived && there.derived_is_foreign() { &[] } else { &families };
+        let usable: &[Family] = if wants_derived && there.derived_is_foreign { &[] } else { &families };
         let slices = slices(self.context.scope(&there), Some((merged, usable)));
         let again = slices.again;
         write_slices(self.context, &there, slices, merged.kind, &mut self.changes);
@@ -249,7 +249,7 @@ impl Importer<'_> {
         let owners = [there.import_owner(key)];
         let wanted = desired::service(self.merged, self.heads, &owners, families, &there, settings);
         let object = |existing| Action::ApplyService(wanted.to_object(key, &derived_key.name, existing));
-        match there.our_derived() {
+        match there.our_derived {
             None => self.changes.push(object(None), "the import needs it"),
             Some(service) if desired::must_recreate(service, &wanted) => {
                 let id = service.meta.id.clone();
@@ -292,7 +292,7 @@ impl Importer<'_> {
             }
             again = Some(late);
         }
-        if wants_derived && self.there.derived_is_foreign() {
+        if wants_derived && self.there.derived_is_foreign {
             return (Importing::Foreign(status::foreign_derived(derived).into()), again);
         }
         if families.is_empty() {

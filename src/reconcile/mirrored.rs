@@ -88,7 +88,7 @@ fn owners(context: Context<'_>, there: &There<'_>, kind: ImportKind) -> Vec<Owne
     let has_service = kind == ImportKind::ClusterSetIp || settings.headless_derived_service;
     let service = || {
         // One that is headless where it shall not be (or the other way round) is made anew, with another uid.
-        let stays = there.our_derived().filter(|service| service.spec.headless == (kind == ImportKind::Headless));
+        let stays = there.our_derived.filter(|service| service.spec.headless == (kind == ImportKind::Headless));
         let uid = stays.map(|service| service.meta.id.uid.clone());
         Owner { kind: OwnerKind::Service, name: derived.as_str().into(), uid }
     };

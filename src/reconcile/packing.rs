@@ -34,10 +34,9 @@ impl Carry {
         }
     }
 
-    /// Whether it is written already. Hints are looked at later.
+    /// Whether an endpoint with these addresses is written already. Hints are looked at later.
     fn is_written(self, there: &Endpoint, source: &Endpoint) -> bool {
-        there.addresses == source.addresses
-            && (there.ready, there.serving, there.terminating) == (source.ready, source.serving, source.terminating)
+        (there.ready, there.serving, there.terminating) == (source.ready, source.serving, source.terminating)
             && there.hostname == source.hostname
             && there.zone == source.zone
             && there.node.as_ref() == source.node.as_ref().filter(|_| self.node)
@@ -121,6 +120,17 @@ impl<'a> Group<'a> {
         self.endpoints.binary_search_by(|endpoint| (*endpoint.addresses).cmp(addresses)).ok()
     }
 
+    /// Whether a slice holds just these endpoints, each as it shall be and all in their order.
+    fn is_held_by(&self, slice: &Placed<'_>, carry: Carry) -> bool {
+        let there = &slice.content.endpoints;
+        let same = |(there, source): (&Endpoint, &&Endpoint)| {
+            there.addresses == source.addresses && carry.is_written(there, source)
+        };
+        *slice.ports == *self.ports
+            && there.len() == self.endpoints.len()
+            && there.iter().zip(&self.endpoints).all(same)
+    }
+
     /// How many of these endpoints are among them.
     fn overlap(&self, endpoints: &[Endpoint]) -> usize {
         endpoints.iter().filter(|endpoint| self.find(&endpoint.addresses, 0).is_some()).count()
@@ -130,6 +140,13 @@ impl<'a> Group<'a> {
 /// Packs the endpoints of one source cluster and family. Slices that are there and not among the result are to go.
 pub(super) fn pack<'a>(groups: &Groups<'a>, there: &[Placed<'a>], limit: usize, carry: Carry) -> Vec<Packed<'a>> {
     let limit = limit.clamp(1, 1000);
+    // Most services have one slice a cluster, in which nothing has changed: that is seen at a glance.
+    if let ([group], [slice]) = (&groups.0[..], there)
+        && group.endpoints.len() <= limit
+        && group.is_held_by(slice, carry)
+    {
+        return vec![Packed::Same(slice.name, slice.content)];
+    }
     let mut packed = Vec::with_capacity(there.len());
     for (group, slices) in groups.0.iter().zip(assign(groups, there)) {
         pack_group(group, &slices, limit, carry, &mut packed);

@@ -53,12 +53,19 @@ pub(super) struct Slices<'a> {
     pub again: Option<Time>,
 }
 
-/// Slices of one source cluster, by name and in the order of their names.
+/// Slices by name, in the order of their names.
 type Named<'a> = Vec<(&'a str, &'a Slice)>;
+
+/// A source cluster.
+struct Source<'a> {
+    cluster: Cow<'a, ClusterId>,
+    /// The slices of it that are there.
+    there: Named<'a>,
+}
 
 /// The source clusters, those that export and those that slices are there of, with what is there of each. A slice
 /// without a readable source cluster is unwanted: nobody can say whose endpoints it holds.
-fn sources<'a>(scope: Scope<'a>, out: &mut Slices<'a>) -> BTreeMap<Cow<'a, ClusterId>, Named<'a>> {
+fn sources<'a>(scope: Scope<'a>, out: &mut Slices<'a>) -> impl Iterator<Item = Source<'a>> + use<'a> {
     let exporters = scope.offers.iter().map(|offer| (Cow::Borrowed(offer.cluster), Vec::new()));
     let mut sources: BTreeMap<_, Named<'a>> = exporters.collect();
     for (name, slice) in scope.local.into_iter().flat_map(|local| &local.mirrored) {
@@ -70,7 +77,7 @@ fn sources<'a>(scope: Scope<'a>, out: &mut Slices<'a>) -> BTreeMap<Cow<'a, Clust
             }
         }
     }
-    sources
+    sources.into_iter().map(|(cluster, there)| Source { cluster, there })
 }
 
 /// What shall be mirrored into `scope`'s cluster. `families` are those of the import there; without `merged` nobody
@@ -78,20 +85,20 @@ fn sources<'a>(scope: Scope<'a>, out: &mut Slices<'a>) -> BTreeMap<Cow<'a, Clust
 pub(super) fn slices<'a>(scope: Scope<'a>, merged: Option<(&Merged, &[Family])>) -> Slices<'a> {
     let mut out = Slices::default();
     let mut expired = Vec::new();
-    for (source, slices) in sources(scope, &mut out) {
-        let standing = standing(scope.world, scope.settings, &source);
-        let offer = scope.offers.iter().find(|offer| *offer.cluster == *source);
+    for source in sources(scope, &mut out) {
+        let standing = standing(scope.world, scope.settings, &source.cluster);
+        let offer = scope.offers.iter().find(|offer| *offer.cluster == *source.cluster);
         let exported = merged.and_then(|(_, families)| Some((offer?, families)));
         out.again = earlier(out.again, standing.expiry(scope.now));
         let keeps = !standing.is_expired(scope.now) || !scope.settings.unreachable.remove;
         match (exported, standing) {
-            (_, Standing::Unheard { .. }) if keeps => hold(&mut out, &source, &slices),
+            (_, Standing::Unheard { .. }) if keeps => hold(&mut out, &source),
             (Some((offer, families)), Standing::Live | Standing::Unreachable { .. }) if keeps => {
-                mirror(scope, offer, families, &slices, &mut out);
+                mirror(scope, offer, families, &source.there, &mut out);
             }
-            (Some(_), _) => expired.push((source, slices)),
-            (None, Standing::Unheard { .. }) => expired.push((source, slices)),
-            (None, _) => withdraw(scope, &source, &slices, &mut out),
+            (Some(_), _) => expired.push(source),
+            (None, Standing::Unheard { .. }) => expired.push(source),
+            (None, _) => withdraw(scope, &source, &mut out),
         }
     }
     expire(scope, merged.map(|(_, families)| families), expired, &mut out);
@@ -102,31 +109,29 @@ pub(super) fn slices<'a>(scope: Scope<'a>, merged: Option<(&Merged, &[Family])>)
 }
 
 /// Keeps what is there: what its source cluster has now is not known.
-fn hold<'a>(out: &mut Slices<'a>, source: &Cow<'a, ClusterId>, slices: &[(&'a str, &'a Slice)]) {
-    for (name, slice) in slices {
-        let wanted =
-            Wanted { source: source.clone(), content: Cow::Borrowed(&slice.content), draining: slice.draining_since() };
+fn hold<'a>(out: &mut Slices<'a>, source: &Source<'a>) {
+    for (name, slice) in &source.there {
+        let wanted = Wanted {
+            source: source.cluster.clone(),
+            content: Cow::Borrowed(&slice.content),
+            draining: slice.draining_since(),
+        };
         out.wanted.insert(Cow::Borrowed(name), wanted);
     }
 }
 
 /// Removes the endpoints of clusters that have been away for too long, unless none would be left (R84).
-fn expire<'a>(
-    scope: Scope<'a>,
-    families: Option<&[Family]>,
-    expired: Vec<(Cow<'a, ClusterId>, Named<'a>)>,
-    out: &mut Slices<'a>,
-) {
+fn expire<'a>(scope: Scope<'a>, families: Option<&[Family]>, expired: Vec<Source<'a>>, out: &mut Slices<'a>) {
     let usable = out.wanted.values().any(|w| w.content.endpoints.iter().any(|endpoint| endpoint.ready));
     let keep = scope.settings.unreachable.keep_last_endpoints && !usable && families.is_some();
-    for (source, slices) in expired {
-        let offer = scope.offers.iter().find(|offer| *offer.cluster == *source);
-        match (keep, standing(scope.world, scope.settings, &source), offer.zip(families)) {
+    for source in expired {
+        let offer = scope.offers.iter().find(|offer| *offer.cluster == *source.cluster);
+        match (keep, standing(scope.world, scope.settings, &source.cluster), offer.zip(families)) {
             (true, Standing::Unreachable { .. }, Some((offer, families))) => {
-                mirror(scope, offer, families, &slices, out);
+                mirror(scope, offer, families, &source.there, out);
             }
-            (true, _, _) => hold(out, &source, &slices),
-            (false, ..) => remove(out, &slices, &format!("{source} has been unreachable for too long")),
+            (true, _, _) => hold(out, &source),
+            (false, ..) => remove(out, &source.there, &format!("{} has been unreachable for too long", source.cluster)),
         }
     }
 }
@@ -136,12 +141,12 @@ fn remove<'a>(out: &mut Slices<'a>, slices: &[(&'a str, &'a Slice)], reason: &st
 }
 
 /// The slices of a cluster that does not export the service any more: they go at once, or are drained first (R79).
-fn withdraw<'a>(scope: Scope<'a>, source: &Cow<'a, ClusterId>, slices: &[(&'a str, &'a Slice)], out: &mut Slices<'a>) {
-    for (name, slice) in slices {
+fn withdraw<'a>(scope: Scope<'a>, source: &Source<'a>, out: &mut Slices<'a>) {
+    for (name, slice) in &source.there {
         let since = slice.draining_since().unwrap_or(scope.now);
         let ends = since + scope.settings.drain;
         if scope.now >= ends {
-            out.unwanted.insert(name, format!("{source} does not export it any more"));
+            out.unwanted.insert(name, format!("{} does not export it any more", source.cluster));
             continue;
         }
         let mut content = slice.content.clone();
@@ -150,7 +155,7 @@ fn withdraw<'a>(scope: Scope<'a>, source: &Cow<'a, ClusterId>, slices: &[(&'a st
             endpoint.hint_zones.clear();
         }
         out.again = earlier(out.again, Some(ends));
-        let wanted = Wanted { source: source.clone(), content: Cow::Owned(content), draining: Some(since) };
+        let wanted = Wanted { source: source.cluster.clone(), content: Cow::Owned(content), draining: Some(since) };
         out.wanted.insert(Cow::Borrowed(name), wanted);
     }
 }

@@ -45,7 +45,7 @@ fn says(
 }
 
 /// A condition, with the time of its last flip (R73); borrowed where that is what is said already.
-fn condition<'a>(says: Says<'_>, before: &'a [Condition], generation: i64, now: Time) -> Cow<'a, Condition> {
+fn condition<'a>(says: &Says<'_>, before: &'a [Condition], generation: i64, now: Time) -> Cow<'a, Condition> {
     let before = find(before, says.kind).filter(|before| before.status == says.status);
     match before {
         Some(before)
@@ -80,7 +80,7 @@ pub(super) fn import<'a>(
     WantedStatus {
         clusters: &merged.clusters,
         slices_present: there.member.features.endpoint_slice_objects,
-        ready: condition(ready, &import.status.conditions, import.meta.generation, now),
+        ready: condition(&ready, &import.status.conditions, import.meta.generation, now),
     }
 }
 
@@ -96,7 +96,7 @@ fn import_ready(
         |status, reason: &'static str, message: Cow<'static, str>| says(api::CONDITION_READY, status, reason, message);
     if families.is_empty() {
         let supported = there.member.features.families.clone().unwrap_or_default();
-        let given = there.our_derived().map(|service| service.spec.families.clone()).unwrap_or_default();
+        let given = there.our_derived.map(|service| service.spec.families.clone()).unwrap_or_default();
         let supported = if supported.is_empty() { given } else { supported };
         return says(
             Status::False,
@@ -109,11 +109,11 @@ fn import_ready(
             .into(),
         );
     }
-    if wants_derived && there.derived_is_foreign() {
+    if wants_derived && there.derived_is_foreign {
         return says(Status::False, "Pending", foreign_derived(derived).into());
     }
     let has_ips = merged.kind == ImportKind::Headless || import.spec.ips.len() == families.len();
-    if (wants_derived && there.our_derived().is_none()) || !has_ips {
+    if (wants_derived && there.our_derived.is_none()) || !has_ips {
         return says(Status::False, "Pending", WAITING.into());
     }
     let mut message = Cow::Borrowed(USABLE);
@@ -180,30 +180,30 @@ pub(super) struct ExportState<'a> {
 pub(super) fn export<'a>(state: &ExportState<'a>) -> Vec<Cow<'a, Condition>> {
     let before = &state.export.conditions;
     let generation = state.export.meta.generation;
-    let make = |says: Says<'_>| condition(says, before, generation, state.now);
-    let mut conditions = vec![make(valid(state))];
+    let make = |says: &Says<'_>| condition(says, before, generation, state.now);
+    let mut conditions = vec![make(&valid(state))];
     match (&state.verdict, state.merged) {
         (Verdict::Valid, Some(merged)) => {
             let standing = find(before, api::CONDITION_READY).filter(|b| b.status == Status::True);
             conditions.push(match ready(state, merged) {
                 // A write under way, or a retry, is no news for somebody who was told that it works (R75).
                 says if says.status == Status::False && says.reason == "Pending" => {
-                    standing.map_or_else(|| make(says), Cow::Borrowed)
+                    standing.map_or_else(|| make(&says), Cow::Borrowed)
                 }
-                says => make(says),
+                says => make(&says),
             });
             let standing = find(before, api::CONDITION_CONFLICT).filter(|b| b.status == Status::True);
             conditions.push(match standing {
                 // Who disagrees is not known while one of them was not heard: a conflict is not taken back then, but
                 // another one is told.
                 Some(standing) if merged.uncertain && says_all(standing, &merged.conflicts) => Cow::Borrowed(standing),
-                _ => make(conflict(merged)),
+                _ => make(&conflict(merged)),
             });
         }
-        _ => conditions.push(make(not_ready(state))),
+        _ => conditions.push(make(&not_ready(state))),
     }
     if state.settings.legacy_conditions && matches!(state.verdict, Verdict::InvalidType(_)) {
-        conditions.push(make(Says {
+        conditions.push(make(&Says {
             kind: api::CONDITION_INVALID_SERVICE,
             status: Status::True,
             reason: "UnsupportedServiceType".into(),

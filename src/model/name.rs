@@ -14,7 +14,11 @@ impl Label {
     /// bytes other than ASCII letters, digits, `-` and `_`.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        is_label(text).then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
+        Self::fits(text).then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
+    }
+
+    fn fits(text: &str) -> bool {
+        (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     }
 
     /// The text, in lower case.
@@ -22,10 +26,6 @@ impl Label {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-fn is_label(text: &str) -> bool {
-    (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 impl fmt::Debug for Label {
@@ -51,7 +51,7 @@ impl ClusterId {
     pub fn new(text: &str) -> Option<Self> {
         let mut labels = text.split('.');
         let (first, second, rest) = (labels.next()?, labels.next(), labels.next());
-        let valid = rest.is_none() && is_label(first) && second.is_none_or(is_label);
+        let valid = rest.is_none() && Label::fits(first) && second.is_none_or(Label::fits);
         valid.then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
     }
 

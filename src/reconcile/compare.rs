@@ -4,58 +4,73 @@
 use std::collections::BTreeSet;
 
 use super::merge::{affinity, policy, timeout};
-use super::objects::{Condition, ImportStatus, Map, Meta, Owner, ServicePort, ServiceType, SliceContent, SlicePort};
+use super::objects::{Condition, ImportStatus, Map, Meta, Owner, ServicePort, ServiceType, SliceContent};
 use super::observed::{Export, Import, Service, Slice};
 use super::plan::{ImportObject, ServiceObject, SliceObject};
+use super::wanted::{WantedImport, WantedService};
 
 /// What of an import has to be written, if anything.
 #[must_use]
 pub fn import(observed: &Import, desired: &ImportObject) -> Option<&'static str> {
-    let (is, shall) = (&observed.spec, &desired.spec);
-    if is.kind != shall.kind {
-        Some("type differs")
-    } else if ports(&is.ports, false) != ports(&shall.ports, false) || !same_order(&is.ports, &shall.ports) {
-        Some("ports differ")
-    } else if is.ips != shall.ips {
-        Some("clusterset IPs differ")
-    } else if is.families != shall.families {
-        Some("IP families differ")
-    } else if is.traffic != shall.traffic {
-        Some("session affinity or traffic policy differs")
-    } else {
-        metadata(&observed.meta, &desired.labels, &desired.annotations)
+    WantedImport::from(desired).differs(observed)
+}
+
+impl WantedImport<'_> {
+    /// What has to be written, if anything.
+    pub(super) fn differs(&self, observed: &Import) -> Option<&'static str> {
+        let is = &observed.spec;
+        if is.kind != self.kind {
+            Some("type differs")
+        } else if !same_ports(&is.ports, self.ports, false) || !same_order(&is.ports, self.ports) {
+            Some("ports differ")
+        } else if is.ips != *self.ips {
+            Some("clusterset IPs differ")
+        } else if is.families != self.families {
+            Some("IP families differ")
+        } else if is.traffic != *self.traffic {
+            Some("session affinity or traffic policy differs")
+        } else {
+            metadata(&observed.meta, self.labels, self.annotations)
+        }
     }
 }
 
 /// What of a derived Service has to be written, if anything.
 #[must_use]
 pub fn service(observed: &Service, desired: &ServiceObject) -> Option<&'static str> {
-    let (is, shall) = (&observed.spec, &desired.spec);
-    let selects = !shall.selector.is_empty();
-    if is.kind != ServiceType::ClusterIp {
-        Some("type differs")
-    } else if is.headless != shall.headless {
-        Some("headless or not differs")
-    } else if ports(&is.ports, selects) != ports(&shall.ports, selects) {
-        Some("ports differ")
-    } else if is.selector != shall.selector {
-        Some("selector differs")
-    } else if affinity(&is.traffic) != affinity(&shall.traffic)
-        || timeout(&is.traffic) != timeout(&shall.traffic)
-        || policy(&is.traffic) != policy(&shall.traffic)
-        || is.traffic.distribution != shall.traffic.distribution
-    {
-        Some("session affinity or traffic policy differs")
-    } else if !shall.families.is_empty() && shall.headless && is.families != shall.families {
-        Some("IP families differ")
-    } else if is.dual_stack != shall.dual_stack {
-        Some("IP family policy differs")
-    } else if shall.publish_not_ready != is.publish_not_ready {
-        Some("publication of not-ready addresses differs")
-    } else if !owners(&observed.meta, &desired.owners) {
-        Some("owner differs")
-    } else {
-        metadata(&observed.meta, &desired.labels, &desired.annotations)
+    WantedService::from(desired).differs(observed)
+}
+
+impl WantedService<'_> {
+    /// What has to be written, if anything.
+    pub(super) fn differs(&self, observed: &Service) -> Option<&'static str> {
+        let is = &observed.spec;
+        let selects = !self.selector.is_empty();
+        if is.kind != ServiceType::ClusterIp {
+            Some("type differs")
+        } else if is.headless != self.headless {
+            Some("headless or not differs")
+        } else if !same_ports(&is.ports, &self.ports, selects) {
+            Some("ports differ")
+        } else if is.selector != *self.selector {
+            Some("selector differs")
+        } else if affinity(&is.traffic) != affinity(&self.traffic)
+            || timeout(&is.traffic) != timeout(&self.traffic)
+            || policy(&is.traffic) != policy(&self.traffic)
+            || is.traffic.distribution != self.traffic.distribution
+        {
+            Some("session affinity or traffic policy differs")
+        } else if !self.families.is_empty() && self.headless && is.families != *self.families {
+            Some("IP families differ")
+        } else if is.dual_stack != self.dual_stack {
+            Some("IP family policy differs")
+        } else if self.publish_not_ready != is.publish_not_ready {
+            Some("publication of not-ready addresses differs")
+        } else if !owners(&observed.meta, self.owners) {
+            Some("owner differs")
+        } else {
+            metadata(&observed.meta, self.labels, self.annotations)
+        }
     }
 }
 
@@ -82,7 +97,7 @@ pub fn slice(observed: &Slice, desired: &SliceObject) -> Option<&'static str> {
 pub(super) fn slice_content(is: &SliceContent, shall: &SliceContent) -> Option<&'static str> {
     if std::ptr::eq(is, shall) {
         None
-    } else if slice_ports(&is.ports) != slice_ports(&shall.ports) {
+    } else if !same_set(&is.ports, &shall.ports, PartialEq::eq) {
         Some("ports differ")
     } else if is.endpoints != shall.endpoints {
         Some("endpoints differ")
@@ -96,23 +111,32 @@ pub(super) fn slice_meta(is: &Meta, labels: &Map, annotations: &Map, wanted: &[O
     if owners(is, wanted) { metadata(is, labels, annotations) } else { Some("owner differs") }
 }
 
-fn slice_ports(list: &[SlicePort]) -> BTreeSet<&SlicePort> {
-    list.iter().collect()
+/// The same ports, in whatever order. Target ports don't count without a selector: then they are the API server's (R45).
+fn same_ports(is: &[ServicePort], shall: &[ServicePort], targets: bool) -> bool {
+    same_set(is, shall, |a, b| {
+        (&a.name, a.protocol, a.port, &a.app_protocol) == (&b.name, b.protocol, b.port, &b.app_protocol)
+            && (!targets || a.target == b.target)
+    })
 }
 
-/// Ports without what is not compared: target ports without a selector are the API server's (R45).
-fn ports(list: &[ServicePort], targets: bool) -> BTreeSet<ServicePort> {
-    list.iter().map(|port| ServicePort { target: port.target.clone().filter(|_| targets), ..port.clone() }).collect()
+/// Whether each of one list is in the other, in whatever order: most often in the same one.
+fn same_set<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+    let in_order = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+    in_order || (a.iter().all(|a| b.iter().any(|b| same(a, b))) && b.iter().all(|b| a.iter().any(|a| same(a, b))))
 }
 
 fn same_order(a: &[ServicePort], b: &[ServicePort]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a.protocol, a.port) == (b.protocol, b.port))
 }
 
-/// Every wanted label and annotation is there, and none that we own and don't want any more.
+/// Every wanted label and annotation is there, and none that we own and don't want any more. Most often there are just
+/// those that are wanted: that is looked at first, since it takes one pass.
 fn metadata(meta: &Meta, labels: &Map, annotations: &Map) -> Option<&'static str> {
-    let missing = |there: &Map, wanted: &Map| wanted.iter().any(|(key, value)| there.get(key) != Some(value));
-    let left = |owned: &BTreeSet<Box<str>>, wanted: &Map| owned.iter().any(|key| !wanted.contains_key(key));
+    let missing =
+        |there: &Map, wanted: &Map| there != wanted && wanted.iter().any(|(key, value)| there.get(key) != Some(value));
+    let left = |owned: &BTreeSet<Box<str>>, wanted: &Map| {
+        !owned.iter().eq(wanted.keys()) && owned.iter().any(|key| !wanted.contains_key(key))
+    };
     if missing(&meta.labels, labels) || left(&meta.owned_labels, labels) {
         Some("labels differ")
     } else if missing(&meta.annotations, annotations) || left(&meta.owned_annotations, annotations) {
@@ -125,7 +149,7 @@ fn metadata(meta: &Meta, labels: &Map, annotations: &Map) -> Option<&'static str
 /// Every wanted owner is there, and no former one of the same name. A wanted owner that is only being made has no uid
 /// yet, so it can't be there.
 fn owners(meta: &Meta, wanted: &[Owner]) -> bool {
-    let names: BTreeSet<_> = wanted.iter().map(|owner| (owner.kind, &owner.name)).collect();
+    let named = |is: &Owner| wanted.iter().any(|owner| owner.kind == is.kind && owner.name == is.name);
     wanted.iter().all(|owner| owner.uid.is_some() && meta.owners.contains(owner))
-        && meta.owners.iter().all(|owner| wanted.contains(owner) || !names.contains(&(owner.kind, &owner.name)))
+        && meta.owners.iter().all(|owner| wanted.contains(owner) || !named(owner))
 }

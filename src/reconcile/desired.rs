@@ -1,15 +1,14 @@
 //! What one importing cluster should hold of a service: the import and its derived Service (controller.md 2.5, 2.6).
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::merge::Merged;
 use super::metadata::{import_annotations, import_labels, service_labels};
-use super::objects::{
-    Family, Identity, ImportSpec, Map, Owner, OwnerKind, ServicePort, ServiceSpec, ServiceType, Traffic,
-};
+use super::objects::{Family, Map, Owner, OwnerKind, ServicePort, ServiceSpec, Traffic};
 use super::observed::{Import, Local, Refusable, Service};
-use super::plan::{ImportObject, ServiceObject};
 use super::settings::{DerivedSelector, Settings};
+use super::wanted::{WantedImport, WantedService};
 use super::world::Member;
 use crate::model::{ClusterId, ImportKind, Label, ServiceKey};
 
@@ -24,19 +23,30 @@ pub(super) struct There<'a> {
     pub local: Option<&'a Local>,
     /// Our import.
     pub import: Option<&'a Import>,
-    /// The object under the derived name, whosever it is.
-    pub derived: Option<&'a Service>,
+    /// The derived Service, if it is ours.
+    pub our_derived: Option<&'a Service>,
+    /// Whether an object that is not ours has the derived name (1.7).
+    pub derived_is_foreign: bool,
 }
 
 impl<'a> There<'a> {
-    /// The derived Service, if it is ours.
-    pub(super) fn our_derived(&self) -> Option<&'a Service> {
-        self.derived.filter(|service| service.meta.is_made_by_us())
+    /// What a member holds, of the import only what `import` is.
+    pub(super) fn new(
+        cluster: &'a ClusterId,
+        member: &'a Member,
+        local: Option<&'a Local>,
+        import: Option<&'a Import>,
+        derived: Option<&'a Service>,
+    ) -> Self {
+        let our_derived = derived.filter(|service| service.meta.is_made_by_us());
+        let derived_is_foreign = derived.is_some() && our_derived.is_none();
+        Self { cluster, member, local, import, our_derived, derived_is_foreign }
     }
 
-    /// Whether an object that is not ours has the derived name (1.7).
-    pub(super) fn derived_is_foreign(&self) -> bool {
-        self.derived.is_some_and(|service| !service.meta.is_made_by_us())
+    /// An owner reference to the import (R69).
+    pub(super) fn import_owner(&self, key: &ServiceKey) -> Owner {
+        let uid = self.import.map(|import| import.meta.id.uid.clone());
+        Owner { kind: OwnerKind::Import, name: key.name.as_str().into(), uid }
     }
 
     fn refused(&self, field: Refusable, value: &str) -> bool {
@@ -48,16 +58,17 @@ impl<'a> There<'a> {
 /// Service, or else what its API server was found to have. A cluster that another controller writes to we only read, so it
 /// is what that one has found out that counts.
 pub(super) fn local_families(merged: &Merged, there: &There<'_>, settings: &Settings) -> Vec<Family> {
-    let given = || {
-        let derived = there.our_derived().filter(|service| !service.spec.headless && !service.spec.ips.is_empty())?;
-        Some(derived.spec.ips.iter().map(|ip| Family::of(*ip)).collect::<Vec<_>>())
-    };
+    let those =
+        |supported: &dyn Fn(&Family) -> bool| merged.families.iter().filter(|f| supported(f)).copied().collect();
+    if let Some(derived) = there.our_derived.filter(|service| !service.spec.headless && !service.spec.ips.is_empty()) {
+        return those(&|family| derived.spec.ips.iter().any(|ip| Family::of(*ip) == *family));
+    }
     let theirs = || {
         let only = settings.write_only_to.as_ref()?;
-        there.import.filter(|_| only != there.cluster).map(|import| import.spec.families.clone())
+        there.import.filter(|_| only != there.cluster).map(|import| &import.spec.families)
     };
-    match given().or_else(|| there.member.features.families.clone()).or_else(theirs) {
-        Some(supported) => merged.families.iter().filter(|f| supported.contains(f)).copied().collect(),
+    match there.member.features.families.as_ref().or_else(theirs) {
+        Some(supported) => those(&|family| supported.contains(family)),
         None => merged.families.clone(),
     }
 }
@@ -71,18 +82,18 @@ pub(super) fn wants_derived(merged: &Merged, families: &[Family], there: &There<
 
 /// Whether the derived Service that is there can't become the wanted one: whether it is headless, and a headless one's
 /// first family, can't be changed (R52: the only planned recreation).
-pub(super) fn must_recreate(derived: &Service, wanted: &ServiceObject) -> bool {
-    derived.spec.headless != wanted.spec.headless
-        || (wanted.spec.headless && derived.spec.families.first() != wanted.spec.families.first())
+pub(super) fn must_recreate(derived: &Service, wanted: &WantedService<'_>) -> bool {
+    derived.spec.headless != wanted.headless
+        || (wanted.headless && derived.spec.families.first() != wanted.families.first())
 }
 
 /// The clusterset IPs: what the derived Service was given, in the order of the families; one that is being made anew
 /// asks for the same (R52). None until there is one for each family.
 fn ips(merged: &Merged, families: &[Family], there: &There<'_>) -> Vec<IpAddr> {
-    if merged.kind == ImportKind::Headless || there.derived_is_foreign() {
+    if merged.kind == ImportKind::Headless || there.derived_is_foreign {
         return Vec::new();
     }
-    let given: &[IpAddr] = match (there.our_derived(), there.import) {
+    let given: &[IpAddr] = match (there.our_derived, there.import) {
         (Some(derived), _) if derived.spec.headless => &[],
         (Some(derived), _) => &derived.spec.ips,
         (None, Some(import)) => &import.spec.ips,
@@ -92,78 +103,83 @@ fn ips(merged: &Merged, families: &[Family], there: &There<'_>) -> Vec<IpAddr> {
     families.iter().map(of).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-/// The import.
-pub(super) fn import(
-    key: &ServiceKey,
-    derived: &Label,
-    merged: &Merged,
-    families: &[Family],
-    there: &There<'_>,
-    existing: Option<&Import>,
-    settings: &Settings,
-) -> ImportObject {
-    let annotated = wants_derived(merged, families, there, settings).then_some(derived);
-    ImportObject {
-        key: key.clone(),
-        existing: existing.map(|import| import.meta.id.clone()),
-        labels: import_labels(&merged.labels.kept),
-        annotations: import_annotations(&merged.annotations.kept, annotated),
-        spec: ImportSpec {
-            kind: merged.kind,
-            ports: merged.ports.list.clone(),
-            ips: ips(merged, families, there),
-            // Never empty (R46): where none is supported, those that are offered say what is missing.
-            families: if families.is_empty() { merged.families.clone() } else { families.to_vec() },
-            traffic: merged.traffic.clone(),
-        },
+/// The labels and annotations that what belongs to one service has in every importing cluster.
+pub(super) struct Heads {
+    import_labels: Map,
+    /// Those of an import with a derived Service.
+    import_annotations: Map,
+    service_labels: Map,
+    service_annotations: Map,
+}
+
+impl Heads {
+    /// Those of a service.
+    pub(super) fn new(key: &ServiceKey, derived: &Label, merged: &Merged, settings: &Settings) -> Self {
+        let exported = &merged.annotations.kept;
+        Self {
+            import_labels: import_labels(&merged.labels.kept),
+            import_annotations: import_annotations(exported, derived),
+            service_labels: service_labels(key, &merged.labels.kept, settings),
+            service_annotations: if settings.derived_annotations { exported.clone() } else { Map::new() },
+        }
     }
 }
 
-/// The derived Service.
-pub(super) fn service(
-    key: &ServiceKey,
-    derived: &Label,
-    merged: &Merged,
-    families: &[Family],
+/// The import.
+pub(super) fn import<'a>(
+    merged: &'a Merged,
+    heads: &'a Heads,
+    families: &'a [Family],
+    wants_derived: bool,
     there: &There<'_>,
-    settings: &Settings,
-) -> ServiceObject {
-    let headless = merged.kind == ImportKind::Headless;
-    let asked = if there.derived.is_none() && !headless { asked_ips(there) } else { Vec::new() };
-    let selector = selector(merged, there, settings);
-    let mut ports = merged.ports.list.clone();
-    if !selector.is_empty() {
-        target(&mut ports, merged, there, settings);
+) -> WantedImport<'a> {
+    WantedImport {
+        labels: &heads.import_labels,
+        annotations: if wants_derived { &heads.import_annotations } else { &merged.annotations.kept },
+        kind: merged.kind,
+        ports: &merged.ports.list,
+        ips: Cow::Owned(ips(merged, families, there)),
+        // Never empty (R46): where none is supported, those that are offered say what is missing.
+        families: if families.is_empty() { &merged.families } else { families },
+        traffic: &merged.traffic,
     }
-    let spec = ServiceSpec {
-        kind: ServiceType::ClusterIp,
+}
+
+/// The derived Service. Its owner is the import (R69).
+pub(super) fn service<'a>(
+    merged: &'a Merged,
+    heads: &'a Heads,
+    owners: &'a [Owner],
+    families: &'a [Family],
+    there: &There<'a>,
+    settings: &Settings,
+) -> WantedService<'a> {
+    let headless = merged.kind == ImportKind::Headless;
+    let asked = if there.our_derived.is_none() && !there.derived_is_foreign && !headless {
+        asked_ips(there)
+    } else {
+        Vec::new()
+    };
+    let selector = selector(merged, there, settings);
+    let mut ports = Cow::Borrowed(&merged.ports.list[..]);
+    if !selector.is_empty() {
+        target(ports.to_mut(), merged, there, settings);
+    }
+    WantedService {
+        labels: &heads.service_labels,
+        annotations: &heads.service_annotations,
+        owners,
         headless,
-        families: if headless { families.to_vec() } else { asked.iter().map(|ip| Family::of(*ip)).collect() },
-        ips: asked,
+        families: if headless { Cow::Borrowed(families) } else { asked.iter().map(|ip| Family::of(*ip)).collect() },
+        ips: Cow::Owned(asked),
         // A selectorless headless Service gets both families unless it says otherwise; any other takes what it can
         // get, so that no change of families needs a new one (R50).
         dual_stack: !headless || families.len() > 1,
         ports,
-        traffic: if headless { Traffic::default() } else { derived_traffic(merged, there) },
+        traffic: if headless { Cow::Owned(Traffic::default()) } else { derived_traffic(merged, there) },
         publish_not_ready: !selector.is_empty() && merged.publish_not_ready,
         selector,
-    };
-    let annotations = if settings.derived_annotations { merged.annotations.kept.clone() } else { Map::new() };
-    ServiceObject {
-        key: key.clone(),
-        name: derived.clone(),
-        existing: there.our_derived().map(|service| service.meta.id.clone()),
-        labels: service_labels(key, &merged.labels.kept, settings),
-        annotations,
-        owners: vec![import_owner(key, there.import.map(|import| &import.meta.id))],
-        spec,
     }
-}
-
-/// The owner reference to the import (R69).
-pub(super) fn import_owner(key: &ServiceKey, import: Option<&Identity>) -> Owner {
-    let uid = import.map(|id| id.uid.clone());
-    Owner { kind: OwnerKind::Import, name: key.name.as_str().into(), uid }
 }
 
 /// The addresses that the import had, for a derived Service that somebody deleted.
@@ -190,9 +206,10 @@ pub fn describe_ips(ips: &[IpAddr]) -> String {
 }
 
 /// Sessions and traffic of a derived Service, without what this API server refused (R33, R34).
-fn derived_traffic(merged: &Merged, there: &There<'_>) -> Traffic {
-    let mut traffic = merged.traffic.clone();
+fn derived_traffic<'a>(merged: &'a Merged, there: &There<'_>) -> Cow<'a, Traffic> {
+    let mut traffic = Cow::Borrowed(&merged.traffic);
     for (field, _) in refused_fields(merged, there) {
+        let traffic = traffic.to_mut();
         match field {
             Refusable::TrafficDistribution => traffic.distribution = None,
             Refusable::InternalTrafficPolicy => traffic.internal_policy = None,
@@ -204,26 +221,26 @@ fn derived_traffic(merged: &Merged, there: &There<'_>) -> Traffic {
 }
 
 /// The fields that the API server refused with the values that are wanted now.
-pub(super) fn refused_fields(merged: &Merged, there: &There<'_>) -> Vec<(Refusable, String)> {
+pub(super) fn refused_fields<'a>(merged: &'a Merged, there: &There<'_>) -> Vec<(Refusable, &'a str)> {
     let traffic = &merged.traffic;
     let fields = [
         (Refusable::TrafficDistribution, &traffic.distribution),
         (Refusable::InternalTrafficPolicy, &traffic.internal_policy),
         (Refusable::SessionAffinity, &traffic.session_affinity),
     ];
-    let wanted = fields.into_iter().filter_map(|(field, value)| Some((field, value.as_deref()?.to_owned())));
+    let wanted = fields.into_iter().filter_map(|(field, value)| Some((field, value.as_deref()?)));
     wanted.filter(|(field, value)| there.refused(*field, value)).collect()
 }
 
 /// The pods that a derived Service selects itself: none, unless an option says so (D2).
-fn selector(merged: &Merged, there: &There<'_>, settings: &Settings) -> Map {
+fn selector<'a>(merged: &'a Merged, there: &There<'a>, settings: &Settings) -> Cow<'a, Map> {
     match settings.derived_selector {
-        DerivedSelector::None => Map::new(),
-        DerivedSelector::Always => merged.selector.clone(),
+        DerivedSelector::None => Cow::default(),
+        DerivedSelector::Always => Cow::Borrowed(&merged.selector),
         DerivedSelector::LocalExport if merged.clusters.contains(there.cluster) => {
-            local_service(there).map(|service| service.spec.selector.clone()).unwrap_or_default()
+            local_service(there).map(|service| Cow::Borrowed(&service.spec.selector)).unwrap_or_default()
         }
-        DerivedSelector::LocalExport => Map::new(),
+        DerivedSelector::LocalExport => Cow::default(),
     }
 }
 

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::compare;
-use super::desired::{self, There};
+use super::desired::{self, Heads, There};
 use super::exports::consents;
 use super::merge::Merged;
-use super::metadata::slice_labels;
+use super::mirrored::write_slices;
 use super::naming;
-use super::objects::{Family, ImportSpec, Map, Owner, OwnerKind, Status, Time};
-use super::observed::{Import, Reach, Slice};
-use super::packing::gains;
-use super::plan::{Action, Change, Event, Importing, SliceObject, Subject};
-use super::settings::{CreateNamespaces, Settings, SliceOwner};
-use super::slices::{Scope, Slices, Wanted, slices};
+use super::objects::{Family, ImportSpec, Status, Time};
+use super::observed::{Import, Reach};
+use super::offers::Offer;
+use super::plan::{Action, Change, Event, Importing, Subject};
+use super::settings::{CreateNamespaces, Settings};
+use super::slices::{Scope, slices};
 use super::standing::{earlier, held_up};
 use super::status;
 use super::world::{Member, World};
@@ -30,6 +29,19 @@ pub(super) struct Context<'a> {
     pub derived: &'a Label,
     pub derived_key: &'a ServiceKey,
     pub merged: Option<&'a Merged>,
+    /// Metadata of what is merged; none where nothing is.
+    pub heads: Option<&'a Heads>,
+    /// What its exporters offer.
+    pub offers: &'a [Offer<'a>],
+}
+
+impl<'a> Context<'a> {
+    /// What the slices in one cluster depend on.
+    fn scope(self, there: &There<'a>) -> Scope<'a> {
+        let Self { world, settings, now, key, derived, offers, .. } = self;
+        let There { cluster, member, local, .. } = *there;
+        Scope { world, settings, now, key, derived, cluster, member, local, offers }
+    }
 }
 
 /// What is to be done in one importing cluster.
@@ -48,19 +60,19 @@ impl Outcome {
 }
 
 /// Collects changes of one cluster.
-struct Changes<'a> {
+pub(super) struct Changes<'a> {
     cluster: &'a ClusterId,
     list: Vec<Change>,
 }
 
 impl Changes<'_> {
-    fn push(&mut self, action: Action, reason: impl Into<Box<str>>) {
+    pub(super) fn push(&mut self, action: Action, reason: impl Into<Box<str>>) {
         self.list.push(Change { cluster: self.cluster.clone(), action, reason: reason.into() });
     }
 }
 
 /// The outcome for one member.
-pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Member) -> Outcome {
+pub(super) fn evaluate<'a>(context: Context<'a>, cluster: &'a ClusterId, member: &'a Member) -> Outcome {
     let Context { settings, now, key, .. } = context;
     match member.reach {
         Reach::Live => {}
@@ -76,7 +88,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
     let import = local.and_then(|local| local.import.as_ref());
     let ours = import.filter(|import| import.meta.is_made_by_us() || settings.adopt_imports);
     let derived = member.derived(context.derived_key);
-    let there = There { cluster, member, local, import: ours, derived };
+    let there = There::new(cluster, member, local, ours, derived);
     let mut namespace = None;
     match member.namespace(&key.namespace) {
         Some(found) if found.terminating => {
@@ -93,7 +105,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
         let importing = context.merged.filter(|_| !member.leaving).map(|_| Importing::Denied);
         return Outcome { changes: changes.list, ..Outcome::only(importing, None) };
     }
-    let Some(merged) = context.merged else {
+    let Some((merged, heads)) = context.merged.zip(context.heads) else {
         let again = withdraw(context, &there, &mut changes);
         return Outcome { changes: changes.list, ..Outcome::only(None, again) };
     };
@@ -108,7 +120,7 @@ pub(super) fn evaluate(context: Context<'_>, cluster: &ClusterId, member: &Membe
         let importing = Importing::Foreign(status::foreign_import(key).into());
         return Outcome { changes: changes.list, ..Outcome::only(Some(importing), None) };
     }
-    Importer { context, there, merged, changes, events: Vec::new() }.evaluate()
+    Importer { context, there, merged, heads, changes, events: Vec::new() }.evaluate()
 }
 
 /// Removes what is ours at once: the cluster has no part in the service, whoever exports it.
@@ -124,17 +136,16 @@ fn clear(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, rea
 }
 
 fn delete_derived(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>, reason: &str) {
-    if let Some(service) = there.our_derived().filter(|service| service.meta.is_ours()) {
+    if let Some(service) = there.our_derived.filter(|service| service.meta.is_ours()) {
         changes.push(Action::DeleteService(context.derived_key.clone(), service.meta.id.clone()), reason);
     }
 }
 
 /// Nobody exports the service any more: everything goes, the import (and with it the name) first, unless a cluster that
 /// was not heard may still hold it up (R82) or endpoints are being drained (R79).
-fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) -> Option<Time> {
-    let Context { world, settings, now, key, derived, .. } = context;
-    let scope = Scope { world, settings, now, key, derived, cluster: there.cluster, member: there.member };
-    let slices = slices(scope, None);
+fn withdraw<'a>(context: Context<'a>, there: &There<'a>, changes: &mut Changes<'_>) -> Option<Time> {
+    let Context { world, settings, now, key, .. } = context;
+    let slices = slices(context.scope(there), None);
     let exporters = there.import.map(|import| &import.status.clusters[..]).unwrap_or_default();
     let (held, until) = held_up(world, settings, now, exporters);
     let again = earlier(slices.again, until);
@@ -151,113 +162,29 @@ fn withdraw(context: Context<'_>, there: &There<'_>, changes: &mut Changes<'_>) 
     again
 }
 
-/// Brings the slices about: those that gain endpoints first, then those that lose some, then those that go (HDL-05).
-fn write_slices(context: Context<'_>, there: &There<'_>, slices: Slices, kind: ImportKind, changes: &mut Changes<'_>) {
-    let observed = |name: &str| there.local.and_then(|local| local.mirrored.get(name));
-    let mut later = Vec::new();
-    for wanted in slices.wanted.into_values() {
-        let is = observed(&wanted.name);
-        let head = SliceHead::new(context, there, &wanted, kind, is);
-        let reason = match is {
-            None => format!("endpoints of {}", wanted.source),
-            Some(is) => {
-                let content = compare::slice_content(&is.content, &wanted.content);
-                let difference =
-                    content.or_else(|| compare::slice_meta(&is.meta, &head.labels, &head.annotations, &head.owners));
-                let Some(difference) = difference else { continue };
-                format!("{}: {difference}", wanted.source)
-            }
-        };
-        let object = head.with(context.key, wanted, is);
-        if is.is_none_or(|is| gains(&is.content.endpoints, &object.content.endpoints)) {
-            changes.push(Action::ApplySlice(object), reason);
-        } else {
-            later.push((object, reason));
-        }
-    }
-    for (object, reason) in later {
-        changes.push(Action::ApplySlice(object), reason);
-    }
-    for (name, reason) in slices.unwanted {
-        if let Some(slice) = observed(&name) {
-            let action = Action::DeleteSlice(context.key.clone(), name, slice.meta.id.clone());
-            changes.push(action, reason);
-        }
-    }
-}
-
-/// A mirrored slice's metadata.
-struct SliceHead {
-    labels: Map,
-    annotations: Map,
-    owners: Vec<Owner>,
-}
-
-impl SliceHead {
-    fn new(context: Context<'_>, there: &There<'_>, wanted: &Wanted<'_>, kind: ImportKind, is: Option<&Slice>) -> Self {
-        let Context { settings, key, derived, .. } = context;
-        // Nobody exports it any more and the import is gone: what has to wait keeps the owners that it has.
-        let orphaned = is.filter(|_| context.merged.is_none() && there.import.is_none());
-        let owners = orphaned.map_or_else(|| slice_owners(context, there, kind), |is| is.meta.owners.clone());
-        let mut annotations = Map::new();
-        if let Some(since) = wanted.draining {
-            annotations.insert(api::ANNOTATION_DRAINING_SINCE.into(), since.0.to_string().into());
-        }
-        Self { labels: slice_labels(key, derived, &wanted.source, kind, settings), annotations, owners }
-    }
-
-    fn with(self, key: &ServiceKey, wanted: Wanted<'_>, is: Option<&Slice>) -> SliceObject {
-        SliceObject {
-            key: key.clone(),
-            name: wanted.name,
-            existing: is.map(|slice| slice.meta.id.clone()),
-            labels: self.labels,
-            annotations: self.annotations,
-            owners: self.owners,
-            content: wanted.content.into_owned(),
-        }
-    }
-}
-
-/// The owners of slices (R69). A headless import without a derived Service owns them itself.
-fn slice_owners(context: Context<'_>, there: &There<'_>, kind: ImportKind) -> Vec<Owner> {
-    let Context { settings, key, derived, .. } = context;
-    let import = desired::import_owner(key, there.import.map(|import| &import.meta.id));
-    let has_service = kind == ImportKind::ClusterSetIp || settings.headless_derived_service;
-    // One that is headless where it shall not be (or the other way round) is made anew, with another uid.
-    let stays = there.our_derived().filter(|service| service.spec.headless == (kind == ImportKind::Headless));
-    let uid = stays.map(|service| service.meta.id.uid.clone());
-    let service = Owner { kind: OwnerKind::Service, name: derived.as_str().into(), uid };
-    match settings.slice_owner {
-        SliceOwner::Service if has_service => vec![service],
-        SliceOwner::Both if has_service => vec![import, service],
-        _ => vec![import],
-    }
-}
-
 /// A member that imports the service.
 struct Importer<'a> {
     context: Context<'a>,
     there: There<'a>,
     merged: &'a Merged,
+    heads: &'a Heads,
     changes: Changes<'a>,
     events: Vec<Event>,
 }
 
 impl Importer<'_> {
     fn evaluate(mut self) -> Outcome {
-        let Context { world, settings, now, key, derived, .. } = self.context;
+        let Context { settings, .. } = self.context;
         let (merged, there) = (self.merged, self.there);
         let families = desired::local_families(merged, &there, settings);
         let wants_derived = desired::wants_derived(merged, &families, &there, settings);
-        let settled = self.import(&families);
-        if !there.derived_is_foreign() {
+        let settled = self.import(&families, wants_derived);
+        if !there.derived_is_foreign {
             self.derived(&families, wants_derived);
         }
         // Slices of a Service that is somebody else's would send his clients to our endpoints.
-        let usable: &[Family] = if wants_derived && there.derived_is_foreign() { &[] } else { &families };
-        let scope = Scope { world, settings, now, key, derived, cluster: there.cluster, member: there.member };
-        let slices = slices(scope, Some((merged, usable)));
+        let usable: &[Family] = if wants_derived && there.derived_is_foreign { &[] } else { &families };
+        let slices = slices(self.context.scope(&there), Some((merged, usable)));
         let again = slices.again;
         write_slices(self.context, &there, slices, merged.kind, &mut self.changes);
         let written = self.changes.list.is_empty();
@@ -271,17 +198,17 @@ impl Importer<'_> {
     }
 
     /// The import itself. Returns whether it is as it shall be.
-    fn import(&mut self, families: &[Family]) -> bool {
-        let Context { settings, key, derived, .. } = self.context;
+    fn import(&mut self, families: &[Family], wants_derived: bool) -> bool {
         let existing = self.there.import;
-        let object = desired::import(key, derived, self.merged, families, &self.there, existing, settings);
+        let wanted = desired::import(self.merged, self.heads, families, wants_derived, &self.there);
         let reason = match existing {
             None => format!("exported in {}", names(&self.merged.clusters)),
-            Some(import) => match compare::import(import, &object) {
+            Some(import) => match wanted.differs(import) {
                 Some(difference) => difference.to_owned(),
                 None => return true,
             },
         };
+        let object = wanted.into_object(self.context.key, existing);
         if let Some(import) = existing.filter(|import| import.meta.is_made_by_us()) {
             self.tell_about(import, &object.spec);
         }
@@ -312,26 +239,27 @@ impl Importer<'_> {
 
     /// The derived Service.
     fn derived(&mut self, families: &[Family], wanted: bool) {
-        let Context { settings, key, derived, derived_key, .. } = self.context;
+        let Context { settings, key, derived_key, .. } = self.context;
         let there = self.there;
         if !wanted {
             let reason = if families.is_empty() { "no IP family is supported" } else { "not wanted for headless" };
             delete_derived(self.context, &there, &mut self.changes, reason);
             return;
         }
-        let mut object = desired::service(key, derived, self.merged, families, &there, settings);
-        match there.our_derived() {
-            None => self.changes.push(Action::ApplyService(object), "the import needs it"),
-            Some(service) if desired::must_recreate(service, &object) => {
+        let owners = [there.import_owner(key)];
+        let wanted = desired::service(self.merged, self.heads, &owners, families, &there, settings);
+        let object = |existing| Action::ApplyService(wanted.to_object(key, &derived_key.name, existing));
+        match there.our_derived {
+            None => self.changes.push(object(None), "the import needs it"),
+            Some(service) if desired::must_recreate(service, &wanted) => {
                 let id = service.meta.id.clone();
                 let reason = "its type or first IP family cannot be changed";
                 self.changes.push(Action::DeleteService(derived_key.clone(), id), reason);
-                object.existing = None;
-                self.changes.push(Action::ApplyService(object), reason);
+                self.changes.push(object(None), reason);
             }
             Some(service) => {
-                if let Some(difference) = compare::service(service, &object) {
-                    self.changes.push(Action::ApplyService(object), difference);
+                if let Some(difference) = wanted.differs(service) {
+                    self.changes.push(object(Some(service.meta.id.clone())), difference);
                 }
             }
         }
@@ -340,16 +268,14 @@ impl Importer<'_> {
     /// The import's status. Returns whether it can be used.
     fn status(&mut self, import: &Import, families: &[Family], wants_derived: bool) -> bool {
         let Context { key, derived, now, .. } = self.context;
-        let status = status::import(import, self.merged, families, derived, wants_derived, &self.there, now);
-        let ready = status.conditions.iter().any(|c| c.status == Status::True);
-        if status::import_differs(&import.status, &status) {
+        let wanted = status::import(import, self.merged, families, derived, wants_derived, &self.there, now);
+        let ready = wanted.ready.status == Status::True;
+        if wanted.differs(&import.status) {
             let before = status::find(&import.status.conditions, api::CONDITION_READY);
-            if let Some(ready) = status.conditions.first()
-                && status::is_news(before, ready)
-            {
-                self.event(ready.status != Status::True, &ready.reason, ready.message.to_string());
+            if status::is_news(before, &wanted.ready) {
+                self.event(!ready, &wanted.ready.reason, wanted.ready.message.to_string());
             }
-            self.changes.push(Action::ApplyImportStatus(key.clone(), status), "status differs");
+            self.changes.push(Action::ApplyImportStatus(key.clone(), wanted.into_status()), "status differs");
         }
         ready
     }
@@ -366,7 +292,7 @@ impl Importer<'_> {
             }
             again = Some(late);
         }
-        if wants_derived && self.there.derived_is_foreign() {
+        if wants_derived && self.there.derived_is_foreign {
             return (Importing::Foreign(status::foreign_derived(derived).into()), again);
         }
         if families.is_empty() {

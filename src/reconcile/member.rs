@@ -1,6 +1,8 @@
 //! One member cluster: its objects by name, and which of them a running list has seen.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet};
 
 use super::objects::Meta;
 use super::observed::{Export, Features, Local, Namespace, Reach, Service};
@@ -53,9 +55,9 @@ impl Member {
             leaving: false,
             features: Features::default(),
             namespaces: BTreeMap::new(),
-            services: HashMap::new(),
-            slices: HashMap::new(),
-            lists: HashMap::new(),
+            services: HashMap::default(),
+            slices: HashMap::default(),
+            lists: HashMap::default(),
         }
     }
 

@@ -101,12 +101,9 @@ pub(super) fn import_labels(exported: &Map) -> Map {
     with(exported.clone(), &[(api::LABEL_MANAGED_BY, api::MANAGED_BY)])
 }
 
-/// The annotations of an import.
-pub(super) fn import_annotations(exported: &Map, derived: Option<&Label>) -> Map {
-    match derived {
-        Some(derived) => with(exported.clone(), &[(api::ANNOTATION_DERIVED_SERVICE, derived.as_str())]),
-        None => exported.clone(),
-    }
+/// The annotations of an import with a derived Service.
+pub(super) fn import_annotations(exported: &Map, derived: &Label) -> Map {
+    with(exported.clone(), &[(api::ANNOTATION_DERIVED_SERVICE, derived.as_str())])
 }
 
 /// The labels of a derived Service.

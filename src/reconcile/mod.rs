@@ -16,9 +16,9 @@
 //! | [`settings`] | what the operator decides |
 //! | [`exports`] | who exports a service, in precedence order |
 //! | [`merge`](mod@merge), [`ports`], [`conflicts`] | one service of all exports |
-//! | `desired`, `slices`, `packing`, [`naming`] | what each importing cluster should hold |
+//! | `desired`, `wanted`, `offers`, `slices`, `packing`, [`naming`] | what each importing cluster should hold |
 //! | `standing` | whose silence holds up what, and for how long |
-//! | `importer`, [`compare`], `status` | the difference |
+//! | `importer`, `mirrored`, [`compare`], `status` | the difference |
 //! | [`planner`], [`plan`] | the result |
 //! | [`simulate`] | clusters in memory that plans are applied to: tests and the sandbox |
 
@@ -33,9 +33,11 @@ mod importer;
 mod member;
 pub mod merge;
 mod metadata;
+mod mirrored;
 pub mod naming;
 pub mod objects;
 pub mod observed;
+mod offers;
 mod packing;
 pub mod plan;
 pub mod planner;
@@ -45,6 +47,7 @@ pub mod simulate;
 mod slices;
 mod standing;
 mod status;
+mod wanted;
 pub mod world;
 
 pub use desired::{describe_ips, desired_value};

@@ -126,6 +126,11 @@ impl Slice {
         self.meta.labels.get(api::LABEL_SOURCE_CLUSTER).and_then(|id| ClusterId::new(id))
     }
 
+    /// Whether its label names that cluster, letter by letter as we write it.
+    pub(super) fn is_of(&self, cluster: &ClusterId) -> bool {
+        self.meta.labels.get(api::LABEL_SOURCE_CLUSTER).is_some_and(|id| **id == *cluster.as_str())
+    }
+
     /// Since when it is being drained.
     #[must_use]
     pub fn draining_since(&self) -> Option<Time> {

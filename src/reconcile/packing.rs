@@ -1,12 +1,12 @@
 //! Which endpoint goes into which slice (controller.md R62): those that are placed stay where they are, so that one
 //! pod's change rewrites one slice, as kube-controller-manager does it. What stays as it is is not even copied.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::net::IpAddr;
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::HashSet;
 
-use super::objects::{Endpoint, SlicePort};
+use super::objects::{Endpoint, SliceContent, SlicePort};
 
 /// What of an endpoint an importing cluster gets (R63 to R65). What names objects of its own cluster stays there: a
 /// node or a pod of the same name in another cluster would be taken for it. Hints are made anew.
@@ -34,10 +34,9 @@ impl Carry {
         }
     }
 
-    /// Whether it is written already. Hints are looked at later.
+    /// Whether an endpoint with these addresses is written already. Hints are looked at later.
     fn is_written(self, there: &Endpoint, source: &Endpoint) -> bool {
-        there.addresses == source.addresses
-            && (there.ready, there.serving, there.terminating) == (source.ready, source.serving, source.terminating)
+        (there.ready, there.serving, there.terminating) == (source.ready, source.serving, source.terminating)
             && there.hostname == source.hostname
             && there.zone == source.zone
             && there.node.as_ref() == source.node.as_ref().filter(|_| self.node)
@@ -51,91 +50,147 @@ pub(super) struct Placed<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its ports, sorted.
-    pub ports: Vec<SlicePort>,
-    /// Its endpoints.
-    pub endpoints: &'a [Endpoint],
+    pub ports: Cow<'a, [SlicePort]>,
+    /// What it carries.
+    pub content: &'a SliceContent,
+}
+
+impl<'a> Placed<'a> {
+    /// A slice of that name.
+    pub(super) fn new(name: &'a str, content: &'a SliceContent) -> Self {
+        let mut ports = Cow::Borrowed(&content.ports[..]);
+        if !ports.is_sorted() {
+            ports.to_mut().sort();
+        }
+        Self { name, ports, content }
+    }
 }
 
 /// A slice as it shall be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Packed<'a> {
     /// One that is there, and stays as it is.
-    Same(&'a str),
+    Same(&'a str, &'a SliceContent),
     /// One to be written, under the name that it has already, if any.
     Changed(Option<&'a str>, Vec<SlicePort>, Vec<Endpoint>),
 }
 
-/// Endpoints of a source cluster, by their addresses.
-pub(super) type Wanted<'a> = HashMap<&'a [IpAddr], &'a Endpoint>;
+/// Endpoints of a source cluster that listen on the same ports.
+#[derive(Debug, Clone)]
+pub(super) struct Group<'a> {
+    ports: Vec<SlicePort>,
+    /// In the order of their addresses, each once.
+    endpoints: Vec<&'a Endpoint>,
+}
 
-/// The endpoints wanted, by the ports that they listen on.
-pub(super) type Groups<'a> = BTreeMap<Vec<SlicePort>, Wanted<'a>>;
+/// The endpoints of a source cluster and family, by the ports that they listen on. The same for every importing cluster,
+/// and gathered once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Groups<'a>(Vec<Group<'a>>);
+
+impl<'a> Groups<'a> {
+    /// Adds endpoints that listen on these ports, which are sorted.
+    pub(super) fn add(&mut self, ports: Vec<SlicePort>, endpoints: &'a [Endpoint]) {
+        match self.0.iter_mut().find(|group| group.ports == ports) {
+            Some(group) => group.endpoints.extend(endpoints),
+            None => self.0.push(Group { ports, endpoints: endpoints.iter().collect() }),
+        }
+    }
+
+    /// Puts them in order. While an endpoint moves from one source slice to another it may stand in both: the better one
+    /// counts.
+    pub(super) fn sort(&mut self) {
+        self.0.retain(|group| !group.endpoints.is_empty());
+        self.0.sort_by(|a, b| a.ports.cmp(&b.ports));
+        for Group { endpoints, .. } in &mut self.0 {
+            let worse = |endpoint: &Endpoint| (!endpoint.ready, !endpoint.serving);
+            endpoints.sort_by(|a, b| a.addresses.cmp(&b.addresses).then_with(|| worse(a).cmp(&worse(b))));
+            endpoints.dedup_by(|a, b| a.addresses == b.addresses);
+        }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Where the endpoint with these addresses stands. What was written in one go has the order of the addresses, so that
+    /// it is most often the one after the last that was found.
+    fn find(&self, addresses: &[IpAddr], expected: usize) -> Option<usize> {
+        if self.endpoints.get(expected).is_some_and(|endpoint| endpoint.addresses == addresses) {
+            return Some(expected);
+        }
+        self.endpoints.binary_search_by(|endpoint| (*endpoint.addresses).cmp(addresses)).ok()
+    }
+
+    /// Whether a slice holds just these endpoints, each as it shall be and all in their order.
+    fn is_held_by(&self, slice: &Placed<'_>, carry: Carry) -> bool {
+        let there = &slice.content.endpoints;
+        let same = |(there, source): (&Endpoint, &&Endpoint)| {
+            there.addresses == source.addresses && carry.is_written(there, source)
+        };
+        *slice.ports == *self.ports
+            && there.len() == self.endpoints.len()
+            && there.iter().zip(&self.endpoints).all(same)
+    }
+
+    /// How many of these endpoints are among them.
+    fn overlap(&self, endpoints: &[Endpoint]) -> usize {
+        endpoints.iter().filter(|endpoint| self.find(&endpoint.addresses, 0).is_some()).count()
+    }
+}
 
 /// Packs the endpoints of one source cluster and family. Slices that are there and not among the result are to go.
-pub(super) fn pack<'a>(groups: Groups<'a>, there: &[Placed<'a>], limit: usize, carry: Carry) -> Vec<Packed<'a>> {
+pub(super) fn pack<'a>(groups: &Groups<'a>, there: &[Placed<'a>], limit: usize, carry: Carry) -> Vec<Packed<'a>> {
     let limit = limit.clamp(1, 1000);
-    let mut assigned = assign(&groups, there);
-    let mut packed = Vec::new();
-    for (ports, wanted) in groups {
-        let slices = assigned.remove(&ports).unwrap_or_default();
-        packed.extend(pack_group(&ports, wanted, &slices, limit, carry));
+    // Most services have one slice a cluster, in which nothing has changed: that is seen at a glance.
+    if let ([group], [slice]) = (&groups.0[..], there)
+        && group.endpoints.len() <= limit
+        && group.is_held_by(slice, carry)
+    {
+        return vec![Packed::Same(slice.name, slice.content)];
+    }
+    let mut packed = Vec::with_capacity(there.len());
+    for (group, slices) in groups.0.iter().zip(assign(groups, there)) {
+        pack_group(group, &slices, limit, carry, &mut packed);
     }
     packed
 }
 
-/// Which set of ports each slice serves: its own, or, where nothing has these ports any more, those that took over its
-/// endpoints. So a change of ports rewrites slices instead of replacing them.
-fn assign<'a, 's>(groups: &Groups<'_>, there: &'s [Placed<'a>]) -> BTreeMap<Vec<SlicePort>, Vec<&'s Placed<'a>>> {
-    let mut assigned: BTreeMap<Vec<SlicePort>, Vec<&Placed<'_>>> = BTreeMap::new();
+/// Which slices each group has: those with its ports, or, where nothing has the ports of a slice any more, those that
+/// took over its endpoints. So a change of ports rewrites slices instead of replacing them.
+fn assign<'a, 's>(groups: &Groups<'_>, there: &'s [Placed<'a>]) -> Vec<Vec<&'s Placed<'a>>> {
+    let mut assigned: Vec<Vec<&Placed<'_>>> = vec![Vec::new(); groups.0.len()];
     let mut rest = Vec::new();
     for slice in there {
-        if groups.contains_key(&slice.ports) {
-            assigned.entry(slice.ports.clone()).or_default().push(slice);
-        } else {
-            rest.push(slice);
-        }
+        let same = groups.0.iter().zip(&mut assigned).find(|(group, _)| *group.ports == *slice.ports);
+        same.map_or(&mut rest, |(_, slices)| slices).push(slice);
     }
-    let orphaned: Vec<_> = groups.iter().filter(|(ports, _)| !assigned.contains_key(*ports)).collect();
+    let mut orphaned: Vec<_> = groups.0.iter().zip(&mut assigned).filter(|(_, slices)| slices.is_empty()).collect();
     let mut leftover = Vec::new();
     for slice in rest {
-        let overlap = |wanted: &Wanted<'_>| {
-            slice.endpoints.iter().filter(|endpoint| wanted.contains_key(&*endpoint.addresses)).count()
-        };
-        let best = orphaned.iter().map(|(ports, wanted)| (overlap(wanted), ports)).rev().max_by_key(|(n, _)| *n);
-        match best {
-            Some((1.., ports)) => assigned.entry((*ports).clone()).or_default().push(slice),
+        let overlaps = orphaned.iter_mut().map(|(group, slices)| (group.overlap(&slice.content.endpoints), slices));
+        match overlaps.rev().max_by_key(|(n, _)| *n) {
+            Some((1.., slices)) => slices.push(slice),
             _ => leftover.push(slice),
         }
     }
-    let mut leftover = leftover.into_iter();
-    for (ports, _) in orphaned {
-        if !assigned.contains_key(ports)
-            && let Some(slice) = leftover.next()
-        {
-            assigned.insert(ports.clone(), vec![slice]);
-        }
+    let empty = orphaned.into_iter().filter(|(_, slices)| slices.is_empty());
+    for ((_, slices), slice) in empty.zip(leftover) {
+        slices.push(slice);
     }
     assigned
 }
 
 /// A slice while it is being filled.
 struct Filling<'a> {
-    name: Option<&'a str>,
+    /// What is there, if anything.
+    is: Option<(&'a str, &'a SliceContent)>,
     endpoints: Vec<&'a Endpoint>,
     changed: bool,
 }
 
-fn pack_group<'a>(
-    ports: &[SlicePort],
-    mut wanted: Wanted<'a>,
-    there: &[&Placed<'a>],
-    limit: usize,
-    carry: Carry,
-) -> Vec<Packed<'a>> {
-    let mut slices: Vec<Filling<'_>> =
-        there.iter().map(|slice| keep(slice, ports, &mut wanted, limit, carry)).collect();
-    let mut rest: Vec<_> = wanted.into_values().collect();
-    rest.sort_unstable_by(|a, b| a.addresses.cmp(&b.addresses));
+fn pack_group<'a>(group: &Group<'a>, there: &[&Placed<'a>], limit: usize, carry: Carry, packed: &mut Vec<Packed<'a>>) {
+    let mut taken = vec![false; group.endpoints.len()];
+    let mut slices: Vec<Filling<'_>> = there.iter().map(|slice| keep(slice, group, &mut taken, limit, carry)).collect();
+    let mut rest: Vec<_> = group.endpoints.iter().zip(taken).filter(|(_, taken)| !taken).map(|(e, _)| *e).collect();
     // First into slices that are to be written anyway.
     for slice in slices.iter_mut().filter(|slice| slice.changed) {
         let free = limit.saturating_sub(slice.endpoints.len()).min(rest.len());
@@ -153,43 +208,41 @@ fn pack_group<'a>(
             slice.changed = true;
         } else {
             let endpoints = rest.drain(..limit.min(rest.len())).collect();
-            slices.push(Filling { name: None, endpoints, changed: true });
+            slices.push(Filling { is: None, endpoints, changed: true });
         }
     }
     let filled = slices.into_iter().filter(|slice| !slice.endpoints.is_empty());
-    filled
-        .map(|slice| match slice.name {
-            Some(name) if !slice.changed => Packed::Same(name),
-            name => {
-                let endpoints = slice.endpoints.into_iter().map(|source| carry.endpoint(source)).collect();
-                Packed::Changed(name, ports.to_vec(), endpoints)
-            }
-        })
-        .collect()
+    packed.extend(filled.map(|slice| match slice.is {
+        Some((name, content)) if !slice.changed => Packed::Same(name, content),
+        is => {
+            let endpoints = slice.endpoints.into_iter().map(|source| carry.endpoint(source)).collect();
+            Packed::Changed(is.map(|(name, _)| name), group.ports.clone(), endpoints)
+        }
+    }));
 }
 
 /// What of a slice stays in it.
-fn keep<'a>(
-    slice: &Placed<'a>,
-    ports: &[SlicePort],
-    wanted: &mut Wanted<'a>,
-    limit: usize,
-    carry: Carry,
-) -> Filling<'a> {
-    let mut endpoints = Vec::with_capacity(slice.endpoints.len());
-    let mut same = slice.ports == ports;
-    for there in slice.endpoints {
+fn keep<'a>(slice: &Placed<'a>, group: &Group<'a>, taken: &mut [bool], limit: usize, carry: Carry) -> Filling<'a> {
+    let there = &slice.content.endpoints;
+    let mut endpoints = Vec::with_capacity(there.len().min(group.endpoints.len()));
+    let mut same = *slice.ports == *group.ports;
+    let mut next = 0;
+    for there in there {
         // One above a limit that is lower than before finds another place.
-        match wanted.get(&*there.addresses).filter(|_| endpoints.len() < limit) {
-            Some(source) => {
+        let at = group.find(&there.addresses, next).filter(|_| endpoints.len() < limit);
+        let found =
+            at.and_then(|at| Some((at, *group.endpoints.get(at)?, taken.get_mut(at).filter(|taken| !**taken)?)));
+        match found {
+            Some((at, source, taken)) => {
                 same &= carry.is_written(there, source);
-                endpoints.push(*source);
-                wanted.remove(&*there.addresses);
+                endpoints.push(source);
+                *taken = true;
+                next = at + 1;
             }
             None => same = false,
         }
     }
-    Filling { name: Some(slice.name), endpoints, changed: !same }
+    Filling { is: Some((slice.name, slice.content)), endpoints, changed: !same }
 }
 
 /// Empties slices that are to be written into others that are: what shrank does not stay scattered, at no more writes.
@@ -206,20 +259,6 @@ fn merge_changed(slices: &mut [Filling<'_>], limit: usize) {
             into.endpoints.append(&mut from.endpoints);
         }
     }
-}
-
-/// Adds a source endpoint to those wanted. While one moves from one source slice to another it may stand in both: the
-/// better one counts.
-pub(super) fn want<'a>(wanted: &mut Wanted<'a>, endpoint: &'a Endpoint) {
-    let better = |other: &&Endpoint| (endpoint.ready, endpoint.serving) > (other.ready, other.serving);
-    if wanted.get(&*endpoint.addresses).is_none_or(better) {
-        wanted.insert(&endpoint.addresses, endpoint);
-    }
-}
-
-/// No endpoints yet.
-pub(super) fn nothing_wanted<'a>(expected: usize) -> Wanted<'a> {
-    Wanted::with_capacity(expected)
 }
 
 /// Whether a slice gains endpoints that are elsewhere now: written before those that lose them, nothing is missing in

@@ -1,10 +1,14 @@
 //! From the world to plans: one service, one namespace, or all of them.
 
+use std::borrow::Cow;
+
+use super::desired::Heads;
 use super::exports::{Verdict, contributions, export_in, verdict};
 use super::importer::{Context, derived_key, evaluate};
 use super::merge::merge;
 use super::objects::{Condition, Status, Time};
 use super::observed::Export;
+use super::offers::offers;
 use super::plan::{Action, Change, Event, Importing, Plan, ServicePlan, Subject};
 use super::settings::{CreateNamespaces, Settings};
 use super::standing::{earlier, held_up};
@@ -30,7 +34,10 @@ pub fn plan_service(world: &World, key: &ServiceKey, settings: &Settings, now: T
     let merged = merge(&contributions, settings);
     let derived_key = derived_key(key);
     let (derived, merged) = (&derived_key.name, merged.as_ref());
-    let context = Context { world, settings, now, key, derived, derived_key: &derived_key, merged };
+    let heads = merged.map(|merged| Heads::new(key, derived, merged, settings));
+    let offers = merged.map(|merged| offers(world, key, derived, merged, settings)).unwrap_or_default();
+    let (heads, offers) = (heads.as_ref(), &offers[..]);
+    let context = Context { world, settings, now, key, derived, derived_key: &derived_key, merged, heads, offers };
     let mut importers = Vec::new();
     for (cluster, member) in world.members() {
         let outcome = evaluate(context, cluster, member);
@@ -137,7 +144,7 @@ fn export_status(
     let (export, conditions) = match export_in(member, key) {
         Some((local, export)) => {
             let verdict = verdict(member, key, local.service.as_ref(), settings);
-            let state = ExportState { key, cluster, export, verdict: &verdict, merged, importers, settings, now };
+            let state = ExportState { key, cluster, export, verdict, merged, importers, settings, now };
             (export, status::export(&state))
         }
         // A cluster that leaves keeps its users' exports, without our words on them.
@@ -147,6 +154,7 @@ fn export_status(
         },
     };
     if status::export_differs(&export.conditions, &conditions) {
+        let conditions: Vec<_> = conditions.into_iter().map(Cow::into_owned).collect();
         plan.events.extend(events(key, cluster, export, &conditions));
         plan.changes.push(Change {
             cluster: cluster.clone(),

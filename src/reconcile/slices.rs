@@ -2,17 +2,18 @@
 //! (controller.md 2.7).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::merge::{Merged, prefers_zones};
 use super::naming;
-use super::objects::{Endpoint, Family, SliceContent, SlicePort, Time};
+use super::objects::{Endpoint, Family, SliceContent, Time};
 use super::observed::{Local, Slice};
-use super::packing::{Carry, Groups, Packed, Placed, nothing_wanted, pack, want};
+use super::offers::Offer;
+use super::packing::{Carry, Packed, Placed, pack};
 use super::settings::{DerivedSelector, Settings};
 use super::standing::{Standing, earlier, standing};
 use super::world::{Member, World};
-use crate::model::{ClusterId, ImportKind, Label, ServiceKey, SliceKey};
+use crate::model::{ClusterId, Label, ServiceKey, SliceKey};
 
 /// What the mirrored slices of one importing cluster depend on.
 #[derive(Clone, Copy)]
@@ -24,15 +25,17 @@ pub(super) struct Scope<'a> {
     pub derived: &'a Label,
     pub cluster: &'a ClusterId,
     pub member: &'a Member,
+    /// What the cluster holds under the service's name.
+    pub local: Option<&'a Local>,
+    /// Of the exporters, in their order of precedence.
+    pub offers: &'a [Offer<'a>],
 }
 
 /// A slice that shall be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted<'a> {
-    /// Its name.
-    pub name: Box<str>,
     /// The cluster its endpoints run in.
-    pub source: ClusterId,
+    pub source: Cow<'a, ClusterId>,
     /// What it carries; borrowed where that is what is there.
     pub content: Cow<'a, SliceContent>,
     /// Since when it is being drained.
@@ -43,58 +46,62 @@ pub(super) struct Wanted<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Slices<'a> {
     /// Those that shall be there, by name.
-    pub wanted: BTreeMap<Box<str>, Wanted<'a>>,
+    pub wanted: BTreeMap<Cow<'a, str>, Wanted<'a>>,
     /// Those that are there and shall not be, with the reason.
-    pub unwanted: BTreeMap<Box<str>, String>,
+    pub unwanted: BTreeMap<&'a str, String>,
     /// When to look again.
     pub again: Option<Time>,
 }
 
-/// Our slices of `key` in a member, with their source clusters.
-fn mirrored<'a>(member: &'a Member, key: &ServiceKey) -> BTreeMap<ClusterId, BTreeMap<&'a str, &'a Slice>> {
-    let mut by_source: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-    for (name, slice) in member.local(key).into_iter().flat_map(|local| &local.mirrored) {
-        if let Some(source) = slice.source() {
-            by_source.entry(source).or_default().insert(&**name, slice);
-        }
-    }
-    by_source
+/// Slices by name, in the order of their names.
+type Named<'a> = Vec<(&'a str, &'a Slice)>;
+
+/// A source cluster.
+struct Source<'a> {
+    cluster: Cow<'a, ClusterId>,
+    /// The slices of it that are there.
+    there: Named<'a>,
 }
 
-/// Our slices without a readable source cluster: nobody can say whose endpoints they hold.
-fn stray<'a>(member: &'a Member, key: &ServiceKey) -> impl Iterator<Item = Box<str>> + use<'a> {
-    let slices = member.local(key).into_iter().flat_map(|local| &local.mirrored);
-    slices.filter(|(_, slice)| slice.source().is_none()).map(|(name, _)| name.clone())
+/// The source clusters, those that export and those that slices are there of, with what is there of each. A slice
+/// without a readable source cluster is unwanted: nobody can say whose endpoints it holds.
+fn sources<'a>(scope: Scope<'a>, out: &mut Slices<'a>) -> impl Iterator<Item = Source<'a>> + use<'a> {
+    let exporters = scope.offers.iter().map(|offer| (Cow::Borrowed(offer.cluster), Vec::new()));
+    let mut sources: BTreeMap<_, Named<'a>> = exporters.collect();
+    for (name, slice) in scope.local.into_iter().flat_map(|local| &local.mirrored) {
+        let exporter = scope.offers.iter().map(|offer| offer.cluster).find(|cluster| slice.is_of(cluster));
+        match exporter.map(Cow::Borrowed).or_else(|| slice.source().map(Cow::Owned)) {
+            Some(source) => sources.entry(source).or_default().push((name, slice)),
+            None => {
+                out.unwanted.insert(name, "without a source cluster".to_owned());
+            }
+        }
+    }
+    sources.into_iter().map(|(cluster, there)| Source { cluster, there })
 }
 
 /// What shall be mirrored into `scope`'s cluster. `families` are those of the import there; without `merged` nobody
 /// exports the service any more.
 pub(super) fn slices<'a>(scope: Scope<'a>, merged: Option<(&Merged, &[Family])>) -> Slices<'a> {
-    let mut there = mirrored(scope.member, scope.key);
     let mut out = Slices::default();
-    for name in stray(scope.member, scope.key) {
-        out.unwanted.insert(name, "without a source cluster".to_owned());
-    }
-    let exporters = merged.map(|(merged, _)| &merged.clusters[..]).unwrap_or_default();
-    let sources: BTreeSet<ClusterId> = exporters.iter().chain(there.keys()).cloned().collect();
     let mut expired = Vec::new();
-    for source in &sources {
-        let slices = there.remove(source).unwrap_or_default();
-        let standing = standing(scope.world, scope.settings, source);
-        let exported = merged.filter(|(merged, _)| merged.clusters.contains(source));
+    for source in sources(scope, &mut out) {
+        let standing = standing(scope.world, scope.settings, &source.cluster);
+        let offer = scope.offers.iter().find(|offer| *offer.cluster == *source.cluster);
+        let exported = merged.and_then(|(_, families)| Some((offer?, families)));
         out.again = earlier(out.again, standing.expiry(scope.now));
         let keeps = !standing.is_expired(scope.now) || !scope.settings.unreachable.remove;
         match (exported, standing) {
-            (_, Standing::Unheard { .. }) if keeps => hold(&mut out, source, &slices),
-            (Some((merged, families)), Standing::Live | Standing::Unreachable { .. }) if keeps => {
-                mirror(scope, merged, families, source, &slices, &mut out);
+            (_, Standing::Unheard { .. }) if keeps => hold(&mut out, &source),
+            (Some((offer, families)), Standing::Live | Standing::Unreachable { .. }) if keeps => {
+                mirror(scope, offer, families, &source.there, &mut out);
             }
-            (Some(_), _) => expired.push((source, slices)),
-            (None, Standing::Unheard { .. }) => expired.push((source, slices)),
-            (None, _) => withdraw(scope, source, &slices, &mut out),
+            (Some(_), _) => expired.push(source),
+            (None, Standing::Unheard { .. }) => expired.push(source),
+            (None, _) => withdraw(scope, &source, &mut out),
         }
     }
-    expire(scope, merged, expired, &mut out);
+    expire(scope, merged.map(|(_, families)| families), expired, &mut out);
     if let Some((merged, _)) = merged {
         hint(&mut out, merged, scope.settings);
     }
@@ -102,50 +109,44 @@ pub(super) fn slices<'a>(scope: Scope<'a>, merged: Option<(&Merged, &[Family])>)
 }
 
 /// Keeps what is there: what its source cluster has now is not known.
-fn hold<'a>(out: &mut Slices<'a>, source: &ClusterId, slices: &BTreeMap<&'a str, &'a Slice>) {
-    for (name, slice) in slices {
+fn hold<'a>(out: &mut Slices<'a>, source: &Source<'a>) {
+    for (name, slice) in &source.there {
         let wanted = Wanted {
-            name: (*name).into(),
-            source: source.clone(),
+            source: source.cluster.clone(),
             content: Cow::Borrowed(&slice.content),
             draining: slice.draining_since(),
         };
-        out.wanted.insert((*name).into(), wanted);
+        out.wanted.insert(Cow::Borrowed(name), wanted);
     }
 }
 
 /// Removes the endpoints of clusters that have been away for too long, unless none would be left (R84).
-fn expire<'a>(
-    scope: Scope<'a>,
-    merged: Option<(&Merged, &[Family])>,
-    expired: Vec<(&ClusterId, BTreeMap<&'a str, &'a Slice>)>,
-    out: &mut Slices<'a>,
-) {
+fn expire<'a>(scope: Scope<'a>, families: Option<&[Family]>, expired: Vec<Source<'a>>, out: &mut Slices<'a>) {
     let usable = out.wanted.values().any(|w| w.content.endpoints.iter().any(|endpoint| endpoint.ready));
-    let keep = scope.settings.unreachable.keep_last_endpoints && !usable && merged.is_some();
-    for (source, slices) in expired {
-        match (keep, standing(scope.world, scope.settings, source), merged) {
-            (true, Standing::Unreachable { .. }, Some((merged, families))) => {
-                mirror(scope, merged, families, source, &slices, out);
+    let keep = scope.settings.unreachable.keep_last_endpoints && !usable && families.is_some();
+    for source in expired {
+        let offer = scope.offers.iter().find(|offer| *offer.cluster == *source.cluster);
+        match (keep, standing(scope.world, scope.settings, &source.cluster), offer.zip(families)) {
+            (true, Standing::Unreachable { .. }, Some((offer, families))) => {
+                mirror(scope, offer, families, &source.there, out);
             }
-            (true, _, _) => hold(out, source, &slices),
-            (false, ..) => remove(out, &slices, &format!("{source} has been unreachable for too long")),
+            (true, _, _) => hold(out, &source),
+            (false, ..) => remove(out, &source.there, &format!("{} has been unreachable for too long", source.cluster)),
         }
     }
 }
 
-fn remove(out: &mut Slices<'_>, slices: &BTreeMap<&str, &Slice>, reason: &str) {
-    out.unwanted.extend(slices.keys().map(|name| (Box::from(*name), reason.to_owned())));
+fn remove<'a>(out: &mut Slices<'a>, slices: &[(&'a str, &'a Slice)], reason: &str) {
+    out.unwanted.extend(slices.iter().map(|(name, _)| (*name, reason.to_owned())));
 }
 
 /// The slices of a cluster that does not export the service any more: they go at once, or are drained first (R79).
-fn withdraw(scope: Scope<'_>, source: &ClusterId, slices: &BTreeMap<&str, &Slice>, out: &mut Slices<'_>) {
-    let reason = format!("{source} does not export it any more");
-    for (name, slice) in slices {
+fn withdraw<'a>(scope: Scope<'a>, source: &Source<'a>, out: &mut Slices<'a>) {
+    for (name, slice) in &source.there {
         let since = slice.draining_since().unwrap_or(scope.now);
         let ends = since + scope.settings.drain;
         if scope.now >= ends {
-            out.unwanted.insert((*name).into(), reason.clone());
+            out.unwanted.insert(name, format!("{} does not export it any more", source.cluster));
             continue;
         }
         let mut content = slice.content.clone();
@@ -154,64 +155,48 @@ fn withdraw(scope: Scope<'_>, source: &ClusterId, slices: &BTreeMap<&str, &Slice
             endpoint.hint_zones.clear();
         }
         out.again = earlier(out.again, Some(ends));
-        let wanted = Wanted {
-            name: (*name).into(),
-            source: source.clone(),
-            content: Cow::Owned(content),
-            draining: Some(since),
-        };
-        out.wanted.insert((*name).into(), wanted);
+        let wanted = Wanted { source: source.cluster.clone(), content: Cow::Owned(content), draining: Some(since) };
+        out.wanted.insert(Cow::Borrowed(name), wanted);
     }
 }
 
 /// Mirrors the slices of one exporting cluster.
 fn mirror<'a>(
     scope: Scope<'a>,
-    merged: &Merged,
+    offer: &'a Offer<'a>,
     families: &[Family],
-    source: &ClusterId,
-    there: &BTreeMap<&'a str, &'a Slice>,
+    there: &[(&'a str, &'a Slice)],
     out: &mut Slices<'a>,
 ) {
+    let source = offer.cluster;
     let local = scope.cluster == source;
     if local && scope.settings.derived_selector == DerivedSelector::LocalExport {
         remove(out, there, "the derived Service selects this cluster's own pods");
         return;
     }
-    let exported = scope.world.members().get(source).and_then(|member| member.local(scope.key));
     let carry = Carry { node: local || scope.settings.remote_node_names, pod: local };
-    let mut kept = BTreeSet::new();
     for (rank, family) in families.iter().enumerate() {
-        let placed: Vec<_> = there
-            .iter()
-            .filter(|(_, slice)| slice.content.family == *family)
-            .map(|(name, slice)| {
-                let mut ports = slice.content.ports.clone();
-                ports.sort();
-                Placed { name, ports, endpoints: &slice.content.endpoints }
-            })
-            .collect();
-        let groups = exported.map(|exported| groups(scope, merged, exported, *family)).unwrap_or_default();
+        let Some(groups) = offer.groups(*family) else { continue };
+        let of_family = there.iter().filter(|(_, slice)| slice.content.family == *family);
+        let placed: Vec<_> = of_family.map(|(name, slice)| Placed::new(name, &slice.content)).collect();
         for packed in pack(groups, &placed, scope.settings.endpoints_per_slice, carry) {
             let second = (rank > 0).then_some(*family);
             let (name, content) = match packed {
-                Packed::Same(name) => {
-                    let Some(slice) = there.get(name) else { continue };
-                    (Box::from(name), Cow::Borrowed(&slice.content))
-                }
+                Packed::Same(name, content) => (Cow::Borrowed(name), Cow::Borrowed(content)),
                 Packed::Changed(name, ports, endpoints) => {
-                    let name = name.map(Box::from).or_else(|| free_name(scope, source, second, out));
-                    let Some(name) = name else { continue };
+                    let free = || free_name(scope, source, second, out).map(|name| Cow::Owned(name.into()));
+                    let Some(name) = name.map(Cow::Borrowed).or_else(free) else { continue };
                     (name, Cow::Owned(SliceContent { family: *family, ports, endpoints }))
                 }
             };
-            kept.insert(name.clone());
-            out.wanted.insert(name.clone(), Wanted { name, source: source.clone(), content, draining: None });
+            out.wanted.insert(name, Wanted { source: Cow::Borrowed(source), content, draining: None });
         }
     }
-    let gone = there.iter().filter(|(name, _)| !kept.contains(**name));
-    let reason = format!("nothing of it is left in {source}");
-    out.unwanted.extend(gone.map(|(name, _)| (Box::from(*name), reason.clone())));
+    for (name, _) in there {
+        if !out.wanted.contains_key(*name) {
+            out.unwanted.insert(name, format!("nothing of it is left in {source}"));
+        }
+    }
 }
 
 /// A name for a new slice that nobody has, and that no other cluster's first slice will want.
@@ -225,29 +210,6 @@ fn free_name(scope: Scope<'_>, source: &ClusterId, second: Option<Family>, out: 
         first_of_another || out.wanted.contains_key(name) || scope.member.has_slice(&key)
     };
     naming::slice_names(scope.derived, source, second).find(|name| !taken(name))
-}
-
-/// The endpoints of one exporting cluster and family, by their mirrored ports.
-fn groups<'a>(scope: Scope<'a>, merged: &Merged, exported: &'a Local, family: Family) -> Groups<'a> {
-    let mut groups = Groups::new();
-    let ports: &[_] = exported.service.as_ref().map(|service| &service.spec.ports[..]).unwrap_or_default();
-    for slice in exported.sources.values().filter(|slice| slice.content.family == family) {
-        let mirrored = merged.ports.of_slice(ports, &slice.content.ports, scope.settings.rename_ports);
-        if mirrored.is_empty() && !may_be_portless(merged, &slice.content.ports) {
-            continue;
-        }
-        let endpoints = &slice.content.endpoints;
-        let group = groups.entry(mirrored).or_insert_with(|| nothing_wanted(endpoints.len()));
-        endpoints.iter().for_each(|endpoint| want(group, endpoint));
-    }
-    groups.retain(|_, endpoints| !endpoints.is_empty());
-    groups
-}
-
-/// Whether a slice without any port makes sense: of a headless service whose source slice has none (R44). Where the
-/// source has ports and none of them is the union's, there is nothing to reach (R40).
-fn may_be_portless(merged: &Merged, source: &[SlicePort]) -> bool {
-    merged.kind == ImportKind::Headless && source.is_empty()
 }
 
 /// Zone hints, for all endpoints or for none: kube-proxy ignores them where one ready endpoint lacks one (R65).

@@ -1,6 +1,6 @@
 //! Conditions: what users read of a service's state (controller.md 2.8, 2.9, 2.16).
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 use super::conflicts::{Conflict, messages, reasons, shortened};
 use super::desired::{There, refused_fields};
@@ -11,6 +11,7 @@ use super::objects::{Condition, Family, ImportStatus, Status, Time};
 use super::observed::{Export, Import, Refusable};
 use super::plan::Importing;
 use super::settings::Settings;
+use super::wanted::WantedStatus;
 use crate::api;
 use crate::model::{ClusterId, ImportKind, Label, ServiceKey};
 
@@ -31,41 +32,55 @@ struct Says<'a> {
     kind: &'a str,
     status: Status,
     reason: Cow<'a, str>,
-    message: String,
+    message: Cow<'a, str>,
 }
 
-fn says(kind: &'static str, status: Status, reason: &'static str, message: String) -> Says<'static> {
-    Says { kind, status, reason: reason.into(), message }
+fn says(
+    kind: &'static str,
+    status: Status,
+    reason: &'static str,
+    message: impl Into<Cow<'static, str>>,
+) -> Says<'static> {
+    Says { kind, status, reason: reason.into(), message: message.into() }
 }
 
-/// A condition, with the time of its last flip (R73).
-fn condition(says: Says<'_>, before: &[Condition], generation: i64, now: Time) -> Condition {
-    let since = find(before, says.kind).filter(|b| b.status == says.status).map_or(now, |b| b.since);
-    Condition {
-        kind: says.kind.into(),
-        status: says.status,
-        reason: says.reason.as_ref().into(),
-        message: says.message.into(),
-        generation,
-        since,
+/// A condition, with the time of its last flip (R73); borrowed where that is what is said already.
+fn condition<'a>(says: &Says<'_>, before: &'a [Condition], generation: i64, now: Time) -> Cow<'a, Condition> {
+    let before = find(before, says.kind).filter(|before| before.status == says.status);
+    match before {
+        Some(before)
+            if *before.reason == *says.reason
+                && *before.message == *says.message
+                && before.generation == generation =>
+        {
+            Cow::Borrowed(before)
+        }
+        _ => Cow::Owned(Condition {
+            kind: says.kind.into(),
+            status: says.status,
+            reason: says.reason.as_ref().into(),
+            message: says.message.as_ref().into(),
+            generation,
+            since: before.map_or(now, |before| before.since),
+        }),
     }
 }
 
 /// The status of an import.
-pub(super) fn import(
-    import: &Import,
-    merged: &Merged,
+pub(super) fn import<'a>(
+    import: &'a Import,
+    merged: &'a Merged,
     families: &[Family],
     derived: &Label,
     wants_derived: bool,
     there: &There<'_>,
     now: Time,
-) -> ImportStatus {
+) -> WantedStatus<'a> {
     let ready = import_ready(import, merged, families, derived, wants_derived, there);
-    ImportStatus {
-        clusters: merged.clusters.clone(),
+    WantedStatus {
+        clusters: &merged.clusters,
         slices_present: there.member.features.endpoint_slice_objects,
-        conditions: vec![condition(ready, &import.status.conditions, import.meta.generation, now)],
+        ready: condition(&ready, &import.status.conditions, import.meta.generation, now),
     }
 }
 
@@ -77,10 +92,11 @@ fn import_ready(
     wants_derived: bool,
     there: &There<'_>,
 ) -> Says<'static> {
-    let says = |status, reason: &'static str, message| says(api::CONDITION_READY, status, reason, message);
+    let says =
+        |status, reason: &'static str, message: Cow<'static, str>| says(api::CONDITION_READY, status, reason, message);
     if families.is_empty() {
         let supported = there.member.features.families.clone().unwrap_or_default();
-        let given = there.our_derived().map(|service| service.spec.families.clone()).unwrap_or_default();
+        let given = there.our_derived.map(|service| service.spec.families.clone()).unwrap_or_default();
         let supported = if supported.is_empty() { given } else { supported };
         return says(
             Status::False,
@@ -89,17 +105,18 @@ fn import_ready(
                 "The service has {}, this cluster has {}.",
                 families::describe(&merged.families),
                 families::describe(&supported)
-            ),
+            )
+            .into(),
         );
     }
-    if wants_derived && there.derived_is_foreign() {
-        return says(Status::False, "Pending", foreign_derived(derived));
+    if wants_derived && there.derived_is_foreign {
+        return says(Status::False, "Pending", foreign_derived(derived).into());
     }
     let has_ips = merged.kind == ImportKind::Headless || import.spec.ips.len() == families.len();
-    if (wants_derived && there.our_derived().is_none()) || !has_ips {
-        return says(Status::False, "Pending", WAITING.to_owned());
+    if (wants_derived && there.our_derived.is_none()) || !has_ips {
+        return says(Status::False, "Pending", WAITING.into());
     }
-    let mut message = USABLE.to_owned();
+    let mut message = Cow::Borrowed(USABLE);
     for (field, value) in refused_fields(merged, there) {
         let field = match field {
             Refusable::TrafficDistribution => "trafficDistribution",
@@ -107,9 +124,9 @@ fn import_ready(
             Refusable::SessionAffinity => "sessionAffinity",
             Refusable::ClusterIps => continue,
         };
-        message.push_str(&format!(
+        message.to_mut().push_str(&format!(
             " This cluster's API server refuses {field} \"{}\": the derived Service goes without.",
-            shortened(&value)
+            shortened(value)
         ));
     }
     says(Status::True, "Ready", message)
@@ -152,41 +169,41 @@ pub(super) struct ExportState<'a> {
     pub key: &'a ServiceKey,
     pub cluster: &'a ClusterId,
     pub export: &'a Export,
-    pub verdict: &'a Verdict,
+    pub verdict: Verdict,
     pub merged: Option<&'a Merged>,
     pub importers: &'a [(ClusterId, Importing)],
     pub settings: &'a Settings,
     pub now: Time,
 }
 
-/// Our conditions of a ServiceExport.
-pub(super) fn export(state: &ExportState<'_>) -> Vec<Condition> {
+/// Our conditions of a ServiceExport; borrowed where they are there already.
+pub(super) fn export<'a>(state: &ExportState<'a>) -> Vec<Cow<'a, Condition>> {
     let before = &state.export.conditions;
     let generation = state.export.meta.generation;
-    let make = |says: Says<'_>| condition(says, before, generation, state.now);
-    let mut conditions = vec![make(valid(state))];
-    match (state.verdict, state.merged) {
+    let make = |says: &Says<'_>| condition(says, before, generation, state.now);
+    let mut conditions = vec![make(&valid(state))];
+    match (&state.verdict, state.merged) {
         (Verdict::Valid, Some(merged)) => {
             let standing = find(before, api::CONDITION_READY).filter(|b| b.status == Status::True);
             conditions.push(match ready(state, merged) {
                 // A write under way, or a retry, is no news for somebody who was told that it works (R75).
                 says if says.status == Status::False && says.reason == "Pending" => {
-                    standing.cloned().unwrap_or_else(|| make(says))
+                    standing.map_or_else(|| make(&says), Cow::Borrowed)
                 }
-                says => make(says),
+                says => make(&says),
             });
             let standing = find(before, api::CONDITION_CONFLICT).filter(|b| b.status == Status::True);
             conditions.push(match standing {
                 // Who disagrees is not known while one of them was not heard: a conflict is not taken back then, but
                 // another one is told.
-                Some(standing) if merged.uncertain && says_all(standing, &merged.conflicts) => standing.clone(),
-                _ => make(conflict(merged)),
+                Some(standing) if merged.uncertain && says_all(standing, &merged.conflicts) => Cow::Borrowed(standing),
+                _ => make(&conflict(merged)),
             });
         }
-        _ => conditions.push(make(not_ready(state))),
+        _ => conditions.push(make(&not_ready(state))),
     }
     if state.settings.legacy_conditions && matches!(state.verdict, Verdict::InvalidType(_)) {
-        conditions.push(make(Says {
+        conditions.push(make(&Says {
             kind: api::CONDITION_INVALID_SERVICE,
             status: Status::True,
             reason: "UnsupportedServiceType".into(),
@@ -199,7 +216,7 @@ pub(super) fn export(state: &ExportState<'_>) -> Vec<Condition> {
 fn valid(state: &ExportState<'_>) -> Says<'static> {
     let ExportState { key, cluster, .. } = state;
     let says = |status, reason: &'static str, message| says(api::CONDITION_VALID, status, reason, message);
-    match state.verdict {
+    match &state.verdict {
         Verdict::Valid | Verdict::Denied(_) => {
             says(Status::True, "Valid", "The ServiceExport and its Service are exportable.".to_owned())
         }
@@ -222,7 +239,7 @@ fn valid(state: &ExportState<'_>) -> Says<'static> {
 /// `Ready` of an export that takes no part.
 fn not_ready(state: &ExportState<'_>) -> Says<'static> {
     let says = |reason: &'static str, message| says(api::CONDITION_READY, Status::False, reason, message);
-    match state.verdict {
+    match &state.verdict {
         Verdict::Denied(why) => says("Failed", format!("Not exported: {why}.")),
         _ => says("Pending", "Not exported until the condition Valid is True.".to_owned()),
     }
@@ -309,14 +326,14 @@ fn conflict(merged: &Merged) -> Says<'static> {
             kind: api::CONDITION_CONFLICT,
             status: Status::False,
             reason: "NoConflicts".into(),
-            message: "All exporting clusters agree.".to_owned(),
+            message: "All exporting clusters agree.".into(),
         };
     }
     Says {
         kind: api::CONDITION_CONFLICT,
         status: Status::True,
         reason: reasons(&merged.conflicts).into(),
-        message: messages(&merged.conflicts),
+        message: messages(&merged.conflicts).into(),
     }
 }
 
@@ -331,7 +348,8 @@ fn list(names: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Whether the conditions of a ServiceExport have to be written: one of ours says something else, or is there and
 /// shall not be.
-pub(super) fn export_differs(is: &[Condition], shall: &[Condition]) -> bool {
-    shall.iter().any(|shall| find(is, &shall.kind) != Some(shall))
-        || is.iter().any(|is| EXPORT_CONDITIONS.contains(&&*is.kind) && find(shall, &is.kind).is_none())
+pub(super) fn export_differs(is: &[Condition], shall: &[impl Borrow<Condition>]) -> bool {
+    let shall = || shall.iter().map(Borrow::borrow);
+    shall().any(|shall| find(is, &shall.kind) != Some(shall))
+        || is.iter().any(|is| EXPORT_CONDITIONS.contains(&&*is.kind) && shall().all(|shall| shall.kind != is.kind))
 }

@@ -4,7 +4,9 @@
 //! Whoever watches the clusters tells the [`World`] each change, and gets back which services have to be planned
 //! again. Nothing is interpreted on the way in but to which service an object belongs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet};
 
 pub use super::dirty::Dirty;
 pub use super::member::{Kind, Member};
@@ -244,7 +246,7 @@ impl World {
     /// A full list of one kind begins: what is told until [`Self::end_list`] is marked as seen.
     pub fn begin_list(&mut self, cluster: &ClusterId, kind: Kind) {
         if let Some(member) = self.members.get_mut(cluster) {
-            member.lists.insert(kind, HashSet::new());
+            member.lists.insert(kind, HashSet::default());
         }
     }
 

@@ -123,12 +123,12 @@ impl Slice {
     /// The cluster that its endpoints run in, of a mirrored slice.
     #[must_use]
     pub fn source(&self) -> Option<ClusterId> {
-        self.meta.labels.get(api::LABEL_SOURCE_CLUSTER).and_then(|id| ClusterId::new(id))
+        self.source_label().and_then(ClusterId::new)
     }
 
-    /// Whether its label names that cluster, letter by letter as we write it.
-    pub(super) fn is_of(&self, cluster: &ClusterId) -> bool {
-        self.meta.labels.get(api::LABEL_SOURCE_CLUSTER).is_some_and(|id| **id == *cluster.as_str())
+    /// The same as it is written.
+    pub(super) fn source_label(&self) -> Option<&str> {
+        self.meta.labels.get(api::LABEL_SOURCE_CLUSTER).map(|id| &**id)
     }
 
     /// Since when it is being drained.

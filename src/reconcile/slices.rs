@@ -69,7 +69,8 @@ fn sources<'a>(scope: Scope<'a>, out: &mut Slices<'a>) -> impl Iterator<Item = S
     let exporters = scope.offers.iter().map(|offer| (Cow::Borrowed(offer.cluster), Vec::new()));
     let mut sources: BTreeMap<_, Named<'a>> = exporters.collect();
     for (name, slice) in scope.local.into_iter().flat_map(|local| &local.mirrored) {
-        let exporter = scope.offers.iter().map(|offer| offer.cluster).find(|cluster| slice.is_of(cluster));
+        let label = slice.source_label();
+        let exporter = scope.offers.iter().map(|offer| offer.cluster).find(|id| label == Some(id.as_str()));
         match exporter.map(Cow::Borrowed).or_else(|| slice.source().map(Cow::Owned)) {
             Some(source) => sources.entry(source).or_default().push((name, slice)),
             None => {

@@ -81,8 +81,8 @@ pub fn convert(options: &Options) -> Convert {
 
 /// Reads the source and feeds the store, both on one thread of their own: a change passes from the socket to the table
 /// of answers without waking another thread, which costs more than all that is done with it, and building a large
-/// service never delays TCP or the admin routes. `open` comes to the source. The receiver learns why it ended, which it
-/// never should.
+/// service never delays TCP or the admin routes. It does delay the watches, which would have to wait for it anyway.
+/// `open` comes to the source. The receiver learns why it ended, which it never should; both end when it is dropped.
 pub(super) fn start<O>(feed: Feed, health: Arc<Health>, open: O) -> std::io::Result<oneshot::Receiver<RunError>>
 where
     O: Future<Output = Result<Input, InputError>> + Send + 'static,
@@ -98,10 +98,16 @@ where
 fn on_thread<T: Send + 'static>(
     task: impl Future<Output = T> + Send + 'static,
 ) -> std::io::Result<oneshot::Receiver<T>> {
-    let (told, end) = oneshot::channel();
+    let (mut told, end) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("source".to_owned()).spawn(move || {
-        let _ = told.send(runtime.block_on(task)); // whoever does not wait does not want to know
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                outcome = task => Some(outcome),
+                () = told.closed() => None,
+            }
+        });
+        let _ = outcome.map(|outcome| told.send(outcome)); // whoever does not wait does not want to know
     })?;
     Ok(end)
 }

@@ -104,7 +104,7 @@ fn on_runtime(
         tracing::warn!("{warning}");
     }
     let system = |what| move |source| RunError::System { what, source };
-    // Not one per core: TCP and watches share it, and a pod with a limit of one CPU must not get one thread.
+    // Not one per core: TCP and the controller's watches share it, and a pod with a limit of one CPU must not get one thread.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

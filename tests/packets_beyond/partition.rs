@@ -20,8 +20,8 @@ const TTL_TIME: Duration = Duration::from_secs(20);
 pub const GRACE: &str = "--unreachable-grace=5s";
 
 /// After how long the controller has noticed at the latest that packets no longer flow: 14 s of unanswered keepalive, and a
-/// connection that does not come about in 3 s.
-const NOTICED: Duration = Duration::from_secs(20);
+/// request that is not answered in 10 s (3 s where it needs a new connection).
+const NOTICED: Duration = Duration::from_secs(25);
 
 /// How long it is away at least; longer, if its endpoints go late.
 const AWAY: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@
 //! checked it. Lists go through [`Many`], which takes null for empty, as a slice's `ports` is written by many.
 //!
 //! Slices are most of what is read, and change most: their texts are borrowed from the JSON, and of their labels and
-//! annotations only those that are read are kept.
+//! annotations only those that are read are looked at.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -47,6 +47,8 @@ fn client(config: Config) -> kube::Result<Client> {
     if config.proxy_url.is_some() {
         return Client::try_from(config); // an error: proxies are not built in
     }
+    // First, since a program that is run for credentials and fails is named here alone: TLS runs it too, and is silent.
+    let auth = config.auth_layer()?;
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false); // what is around it does TLS
     tcp.set_keepalive(Some(QUIET));
@@ -54,9 +56,10 @@ fn client(config: Config) -> kube::Result<Client> {
     tcp.set_keepalive_retries(Some(UNANSWERED));
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(tcp)?);
     connector.set_connect_timeout(config.connect_timeout);
+    connector.set_write_timeout(config.write_timeout);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
+        .option_layer(auth)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(Http::builder(TokioExecutor::new()).build(connector));

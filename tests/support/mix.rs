@@ -4,9 +4,13 @@
 //! record), 10 % NXDOMAIN, 5 % AAAA without data; names at random.
 #![allow(dead_code, unreachable_pub, reason = "each binary uses its part")]
 
+#[path = "kinds.rs"]
+mod kinds;
+
 use std::net::IpAddr;
 
 use fastrand::Rng;
+pub use kinds::Kind;
 use namesake::model::{
     Change, ClusterId, Endpoint, EndpointObjects, Import, ImportKind, Label, Port, Protocol, Readiness, ServiceKey,
     Slice, SliceKey,
@@ -31,29 +35,6 @@ pub const SMALL: Size = Size { services: 5_000, headless: 500, endpoints: 20, na
 /// 100,000 services, of which 10,000 are headless and have 1,000,000 endpoints.
 pub const LARGE: Size = Size { services: 90_000, headless: 10_000, endpoints: 100, namespaces: 1_000 };
 
-/// A kind of query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    ServiceA,
-    HeadlessA,
-    EndpointA,
-    ServiceSrv,
-    NxDomain,
-    NoData,
-    /// Not in the mix: 20 records, cut short over UDP.
-    HeadlessSrv,
-}
-
-/// The kinds in the mix, and the share of each in percent.
-pub const MIX: [(Kind, u32); 6] = [
-    (Kind::ServiceA, 60),
-    (Kind::HeadlessA, 12),
-    (Kind::EndpointA, 3),
-    (Kind::ServiceSrv, 10),
-    (Kind::NxDomain, 10),
-    (Kind::NoData, 5),
-];
-
 impl Kind {
     pub const ALL: [Self; 7] = [
         Self::ServiceA,
@@ -64,18 +45,6 @@ impl Kind {
         Self::NoData,
         Self::HeadlessSrv,
     ];
-
-    /// A kind, as often as the mix says.
-    pub fn of_the_mix(rng: &mut Rng) -> Self {
-        let mut left = rng.u32(0..100);
-        for (kind, share) in MIX {
-            match left.checked_sub(share) {
-                None => return kind,
-                Some(rest) => left = rest,
-            }
-        }
-        unreachable!("the shares are 100 together")
-    }
 
     /// A query of this kind, without EDNS.
     pub fn query(self, size: Size, rng: &mut Rng) -> Vec<u8> {

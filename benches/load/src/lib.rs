@@ -16,6 +16,8 @@ pub mod cluster;
 pub mod echo;
 pub mod hickory;
 pub mod histogram;
+#[path = "../../../tests/support/kinds.rs"]
+mod kinds;
 pub mod machine;
 pub mod modes;
 pub mod objects;

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use fastrand::Rng;
 
+pub use crate::kinds::Kind;
 use crate::set::{Set, ZONE, cluster};
 
 /// Where the id ends and the question begins (RFC 1035 §4.1.1).
@@ -11,35 +12,6 @@ pub const HEADER: usize = 12;
 
 /// More than any query of ours has.
 pub const LONGEST: usize = 160;
-
-/// A kind of query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A of a ClusterSetIP service: one record.
-    ServiceA,
-    /// A of a headless service: all its endpoints.
-    HeadlessA,
-    /// A of one endpoint.
-    EndpointA,
-    /// SRV of a ClusterSetIP service's port: one record.
-    ServiceSrv,
-    /// A of a service that is not there.
-    NxDomain,
-    /// AAAA of a service that has IPv4 alone.
-    NoData,
-    /// SRV of a headless service's port. Not in the mix: over UDP it is mostly cut short.
-    HeadlessSrv,
-}
-
-/// The kinds of the mix, and the share of each in percent.
-const MIX: [(Kind, u32); 6] = [
-    (Kind::ServiceA, 60),
-    (Kind::HeadlessA, 12),
-    (Kind::EndpointA, 3),
-    (Kind::ServiceSrv, 10),
-    (Kind::NxDomain, 10),
-    (Kind::NoData, 5),
-];
 
 /// Names of the kinds on the command line.
 const NAMES: [(&str, Kind); 7] = [
@@ -217,7 +189,7 @@ fn question(asked: Asked, rng: &mut Rng) -> (String, u16, Expected) {
     let set = asked.set;
     let kind = match asked.mix {
         Mix::Only(kind) => kind,
-        Mix::Mix => of_the_mix(rng),
+        Mix::Mix => Kind::of_the_mix(rng),
     };
     let service = pick(set.services, asked.skew, rng);
     let headless = pick(set.headless, asked.skew, rng);
@@ -235,17 +207,6 @@ fn question(asked: Asked, rng: &mut Rng) -> (String, u16, Expected) {
         Kind::HeadlessSrv => (format!("_http._tcp.{}", set.headless(headless)), SRV, 0, all),
     };
     (format!("{name}.svc.{ZONE}"), qtype, Expected { rcode, records })
-}
-
-fn of_the_mix(rng: &mut Rng) -> Kind {
-    let mut left = rng.u32(0..100);
-    for (kind, share) in MIX {
-        match left.checked_sub(share) {
-            None => return kind,
-            Some(rest) => left = rest,
-        }
-    }
-    unreachable!("the shares are 100 together")
 }
 
 /// One of `n`: all alike, or the first the most often, the k-th about a k-th as often.

@@ -60,15 +60,14 @@ impl<R: Responder> Worker<R> {
 /// What is known of the datagram in a buffer.
 struct Slot<F: Family> {
     query: usize,
-    answered: Option<Reply>,
     /// What is still to be sent.
-    reply: usize,
+    reply: Option<Reply>,
     peer: Option<F::Address>,
     local: Option<F::Local>,
 }
 
 impl<F: Family> Slot<F> {
-    const EMPTY: Self = Self { query: 0, answered: None, reply: 0, peer: None, local: None };
+    const EMPTY: Self = Self { query: 0, reply: None, peer: None, local: None };
 }
 
 struct Loop<F: Family, R> {
@@ -149,17 +148,18 @@ impl<F: Family, R: Responder> Loop<F, R> {
         let buffers = self.queries.iter().zip(self.replies.iter_mut());
         for (slot, (query, reply)) in self.slots.iter_mut().zip(buffers).take(taken) {
             let query = query.get(..slot.query).unwrap_or_default();
-            slot.answered = self.worker.handler.respond(query, &mut reply[..MESSAGE], &mut self.rng);
+            slot.reply = self.worker.handler.respond(query, &mut reply[..MESSAGE], &mut self.rng);
         }
         // One look at the clock for all: a look costs a tenth of an answer, and they leave together.
         let duration = since.elapsed();
         let buffers = self.queries.iter().zip(self.replies.iter());
         for (slot, (query, reply)) in self.slots.iter_mut().zip(buffers).take(taken) {
-            if let (Some(answered), Some(peer)) = (slot.answered, &slot.peer)
+            if let (Some(answered), Some(peer)) = (slot.reply, &slot.peer)
                 && let (Some(query), Some(reply)) = (query.get(..slot.query), reply.get(..answered.len))
             {
                 self.worker.handler.answered(answered, query, F::peer(peer), reply, duration);
-                slot.reply = answered.len;
+            } else {
+                slot.reply = None;
             }
         }
         self.send(taken);
@@ -168,24 +168,23 @@ impl<F: Family, R: Responder> Loop<F, R> {
     /// Sends what the first `taken` buffers hold, one batch per address to leave from: nearly always one.
     fn send(&mut self, taken: usize) {
         let mut from = 0;
-        while let Some(first) = self.slots.get(from..taken).and_then(|s| s.iter().position(|slot| slot.reply > 0)) {
+        while let Some(first) = self.slots.get(from..taken).and_then(|s| s.iter().position(|slot| slot.reply.is_some()))
+        {
             from += first;
             let local = self.slots.get(from).and_then(|slot| slot.local);
             let mut payloads = [[IoSlice::new(&[])]; BATCH];
             let mut peers = [None; BATCH];
             let mut count = 0;
             for (slot, reply) in self.slots.iter_mut().zip(self.replies.iter()).take(taken).skip(from) {
-                if slot.reply == 0 || slot.local != local {
-                    continue;
-                }
+                let Some(answered) = slot.reply.filter(|_| slot.local == local) else { continue };
                 if let (Some(payload), Some(peer), Some(bytes)) =
-                    (payloads.get_mut(count), peers.get_mut(count), reply.get(..slot.reply))
+                    (payloads.get_mut(count), peers.get_mut(count), reply.get(..answered.len))
                 {
                     *payload = [IoSlice::new(bytes)];
                     *peer = slot.peer;
                     count += 1;
                 }
-                slot.reply = 0;
+                slot.reply = None;
             }
             let (Some(payloads), Some(peers)) = (payloads.get(..count), peers.get(..count)) else {
                 return;

@@ -8,7 +8,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Deref;
 
 use serde::de::{Error, SeqAccess, Visitor};
@@ -174,24 +173,24 @@ impl Deref for Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(TextVisitor(PhantomData))
+        from.deserialize_str(TextVisitor)
     }
 }
 
-struct TextVisitor<'a>(PhantomData<&'a str>);
+struct TextVisitor;
 
-impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
-    type Value = Text<'a>;
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string")
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'a>, E> {
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
         Ok(Text(Cow::Borrowed(text)))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Text<'a>, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
         Ok(Text(Cow::Owned(text.to_owned())))
     }
 }
@@ -213,21 +212,21 @@ impl<'a> Addresses<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Addresses<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(AddressesVisitor(PhantomData))
+        from.deserialize_seq(AddressesVisitor)
     }
 }
 
-struct AddressesVisitor<'a>(PhantomData<&'a str>);
+struct AddressesVisitor;
 
-impl<'de: 'a, 'a> Visitor<'de> for AddressesVisitor<'a> {
-    type Value = Addresses<'a>;
+impl<'de> Visitor<'de> for AddressesVisitor {
+    type Value = Addresses<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of strings")
     }
 
-    fn visit_seq<S: SeqAccess<'de>>(self, mut from: S) -> Result<Addresses<'a>, S::Error> {
-        let first = from.next_element::<Option<Text<'a>>>()?.flatten();
+    fn visit_seq<S: SeqAccess<'de>>(self, mut from: S) -> Result<Addresses<'de>, S::Error> {
+        let first = from.next_element::<Option<Text<'de>>>()?.flatten();
         let mut more = Vec::new();
         while let Some(text) = from.next_element()? {
             more.push(text);

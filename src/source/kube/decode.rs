@@ -1,7 +1,6 @@
 //! Pages of lists and lines of watches, opened no further than is needed to hand single objects on.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -116,7 +115,7 @@ pub(super) fn name(object: &str) -> (String, String) {
 fn metadata<'a, T: Deserialize<'a>>(object: &'a str) -> Option<T> {
     let mut found = None;
     // Ends with an error in any case but that of an object without metadata, for reading stops where they end.
-    let _ = Metadata(&mut found, PhantomData).deserialize(&mut serde_json::Deserializer::from_str(object));
+    let _ = Metadata(&mut found).deserialize(&mut serde_json::Deserializer::from_str(object));
     found
 }
 
@@ -128,9 +127,9 @@ enum Field {
     Other,
 }
 
-struct Metadata<'f, 'a, T>(&'f mut Option<T>, PhantomData<&'a str>);
+struct Metadata<'f, T>(&'f mut Option<T>);
 
-impl<'a, T: Deserialize<'a>> DeserializeSeed<'a> for Metadata<'_, 'a, T> {
+impl<'a, T: Deserialize<'a>> DeserializeSeed<'a> for Metadata<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'a>>(self, object: D) -> Result<(), D::Error> {
@@ -138,7 +137,7 @@ impl<'a, T: Deserialize<'a>> DeserializeSeed<'a> for Metadata<'_, 'a, T> {
     }
 }
 
-impl<'a, T: Deserialize<'a>> Visitor<'a> for Metadata<'_, 'a, T> {
+impl<'a, T: Deserialize<'a>> Visitor<'a> for Metadata<'_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -177,9 +177,12 @@ impl Feed {
         }
         if first {
             self.triggered = HashMap::new(); // they are older than we are: no latency of ours
-            self.pending.shrink_to_fit(); // nor will so much ever wait again
             self.store.set_synced();
         }
+        // The room that a list of everything took is not needed until the next one.
+        self.pending.shrink_to(BURST);
+        self.recent.shrink_to(BURST);
+        self.triggered.shrink_to(BURST);
         self.sign(now);
     }
 

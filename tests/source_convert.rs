@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use namesake::model::{
-    Change, Endpoint, EndpointObjects, Import, ImportKind, Protocol, Readiness, Resource, SkipReason, Slice,
+    Change, EndpointObjects, EndpointRef, Import, ImportKind, Protocol, Readiness, Resource, SkipReason, Slice,
 };
 use namesake::source::Convert;
 use serde_json::{Value, json};
@@ -50,6 +50,10 @@ fn slice_with(object: &Value, convert: &Convert) -> Slice {
 
 fn slice(object: &Value) -> Slice {
     slice_with(object, &Convert::default())
+}
+
+fn first(slice: &Slice) -> EndpointRef<'_> {
+    slice.endpoints.iter().next().unwrap()
 }
 
 fn merge(into: &mut Value, from: &Value) {
@@ -191,14 +195,14 @@ fn endpoint_conditions_mean_what_discovery_v1_says() {
     ];
     for (conditions, right) in cases {
         let slice = slice(&json!({"endpoints": [{"addresses": ["10.0.0.1"], "conditions": conditions}]}));
-        assert_eq!(slice.endpoints[0].readiness, right, "{conditions}");
+        assert_eq!(first(&slice).readiness, right, "{conditions}");
     }
 }
 
 #[test]
 fn several_addresses_of_an_endpoint_are_several_endpoints() {
     let slice = slice(&json!({"endpoints": [{"addresses": ["10.0.0.1", "10.0.0.2"], "hostname": "DB-0"}]}));
-    let seen: Vec<_> = slice.endpoints.iter().map(|e| (e.address, e.hostname.as_ref().unwrap().as_str())).collect();
+    let seen: Vec<_> = slice.endpoints.iter().map(|e| (e.address, e.hostname.unwrap())).collect();
     assert_eq!(seen, [(ip("10.0.0.1"), "db-0"), (ip("10.0.0.2"), "db-0")]);
 }
 
@@ -207,7 +211,7 @@ fn an_address_of_the_other_family_is_skipped() {
     let v4 = slice(&json!({"endpoints": [{"addresses": ["fd00::1", "10.0.0.1"]}]}));
     assert_eq!((v4.endpoints.len(), reasons(&v4.skipped)), (1, vec![SkipReason::BadAddress]));
     let v6 = slice(&json!({"addressType": "IPv6", "endpoints": [{"addresses": ["fd00::1", "10.0.0.1"]}]}));
-    assert_eq!((v6.endpoints[0].address, v6.endpoints.len()), (ip("fd00::1"), 1));
+    assert_eq!((first(&v6).address, v6.endpoints.len()), (ip("fd00::1"), 1));
     assert!(v6.skipped[0].what.starts_with("endpoints[0].addresses[1]: \"10.0.0.1\" is not IPv6"), "{:?}", v6.skipped);
 }
 
@@ -248,7 +252,7 @@ fn dns_h18_endpoints_with_addresses_nobody_may_have_are_absent() {
 fn dns_e12_hostnames_that_cant_be_labels_are_left_out() {
     for bad in ["_tcp", "a.b", "with space", &"x".repeat(64)] {
         let slice = slice(&json!({"endpoints": [{"addresses": ["10.0.0.1"], "hostname": bad}]}));
-        assert_eq!(slice.endpoints[0].hostname, None, "{bad}");
+        assert_eq!(first(&slice).hostname, None, "{bad}");
         assert_eq!(reasons(&slice.skipped), [SkipReason::BadHostname], "{bad}");
     }
 }
@@ -266,9 +270,7 @@ fn pod_names_are_kept_only_where_they_are_needed() {
         {"addresses": ["10.0.0.2"], "targetRef": {"kind": "Pod", "name": "web-1"}, "hostname": "h"},
         {"addresses": ["10.0.0.3"], "targetRef": {"kind": "Pod", "name": "not.a.label"}},
     ]});
-    let pods = |slice: &Slice| -> Vec<_> {
-        slice.endpoints.iter().map(|e: &Endpoint| e.pod.as_ref().map(ToString::to_string)).collect()
-    };
+    let pods = |slice: &Slice| -> Vec<_> { slice.endpoints.iter().map(|e| e.pod.map(ToOwned::to_owned)).collect() };
     assert_eq!(pods(&slice(&object)), [None, None, None]);
     let convert = Convert { pod_names: true, ..Convert::default() };
     assert_eq!(pods(&slice_with(&object, &convert)), [Some("web-0".to_owned()), None, None]);

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use super::options::{EmptyHeadless, EndpointNames, EndpointPolicy, Options};
 use super::service::{ClusterPart, Endpoints, Packed, PortSet, ServiceAnswers, V6};
 use crate::index::View;
-use crate::model::{ClusterId, Endpoint, EndpointObjects, ImportKind, Port, Readiness, Slice, dashed_address};
+use crate::model::{ClusterId, EndpointObjects, EndpointRef, ImportKind, Port, Readiness, Slice, dashed_address};
 
 /// What came of building.
 #[derive(Debug, Default)]
@@ -51,7 +52,7 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
     } else {
         by_family(view.import.ips.iter().copied())
     };
-    let ports = if headless { Box::default() } else { view.import.ports.clone() };
+    let ports = if headless { Arc::default() } else { view.import.ports.clone() };
     let cluster_names = options.cluster_names;
     let listed = view.import.ips.len().min(usize::from(u8::MAX)) as u8; // the CRD allows two
     let answers = ServiceAnswers { a, aaaa, ports, endpoints, headless, hosts, cluster_names, listed };
@@ -62,7 +63,7 @@ pub fn build(view: &View<'_>, options: &Options) -> Built {
 fn served<'a>(
     slices: &(impl Iterator<Item = &'a Slice> + Clone),
     policy: EndpointPolicy,
-) -> Vec<(&'a Slice, &'a Endpoint)> {
+) -> Vec<(&'a Slice, EndpointRef<'a>)> {
     let with = |readiness| {
         let mut found = Vec::with_capacity(slices.clone().map(|slice| slice.endpoints.len()).sum());
         for slice in slices.clone() {
@@ -98,11 +99,15 @@ struct Loose<'a> {
     cluster: &'a ClusterId,
     host: Cow<'a, str>,
     address: IpAddr,
-    ports: &'a [Port],
+    ports: &'a Arc<[Port]>,
 }
 
 /// Sorts the endpoints that have names by cluster and host, and packs them.
-fn pack(view: &View<'_>, served: &[(&Slice, &Endpoint)], options: &Options) -> (Option<Box<Endpoints>>, usize) {
+fn pack<'a>(
+    view: &View<'a>,
+    served: &[(&'a Slice, EndpointRef<'a>)],
+    options: &Options,
+) -> (Option<Box<Endpoints>>, usize) {
     let room = room(view, options);
     let mut too_long = 0;
     let mut loose: Vec<Loose<'_>> = Vec::with_capacity(served.len());
@@ -141,10 +146,10 @@ fn room(view: &View<'_>, options: &Options) -> usize {
 }
 
 /// The label an endpoint is known by (`dns.md` 1.6).
-fn host<'a>(endpoint: &'a Endpoint, options: &Options) -> Cow<'a, str> {
-    let pod = endpoint.pod.as_ref().filter(|_| options.endpoint_pod_names);
-    match endpoint.hostname.as_ref().or(pod) {
-        Some(label) => label.as_str().into(),
+fn host<'a>(endpoint: &EndpointRef<'a>, options: &Options) -> Cow<'a, str> {
+    let pod = endpoint.pod.filter(|_| options.endpoint_pod_names);
+    match endpoint.hostname.or(pod) {
+        Some(label) => label.into(),
         None => dashed_address(endpoint.address).into(),
     }
 }
@@ -157,7 +162,7 @@ struct Packer<'a> {
     clusters: Vec<ClusterPart>,
     sets: Vec<PortSet>,
     set_of: BTreeMap<&'a [Port], u32>,
-    last_set: Option<(&'a [Port], u32)>,
+    last_set: Option<(&'a Arc<[Port]>, u32)>,
     last: Option<(&'a ClusterId, &'a str)>,
     runs: usize,
 }
@@ -190,12 +195,12 @@ impl<'a> Packer<'a> {
         let next = self.sets.len() as u32;
         let set = match self.last_set {
             // Those of a slice have one list of ports, and nearly always come one after the other.
-            Some((ports, set)) if std::ptr::eq(ports, endpoint.ports) => set,
-            _ => *self.set_of.entry(endpoint.ports).or_insert(next),
+            Some((ports, set)) if Arc::ptr_eq(ports, endpoint.ports) => set,
+            _ => *self.set_of.entry(&**endpoint.ports).or_insert(next),
         };
         self.last_set = Some((endpoint.ports, set));
         if set == next {
-            self.sets.push(PortSet { ports: endpoint.ports.into(), endpoints: 0 });
+            self.sets.push(PortSet { ports: endpoint.ports.clone(), endpoints: 0 });
         }
         self.sets[set as usize].endpoints += 1;
         self.packed.push(Packed { host, address, cluster: self.clusters.len() as u32 - 1, set: set | family });

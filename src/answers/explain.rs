@@ -10,7 +10,7 @@ use super::store::Store;
 use super::text::{dotted, type_name};
 use crate::index::Index;
 use crate::model::{
-    Endpoint, EndpointObjects, Import, ImportKind, Port, Readiness, Resource, ServiceKey, Skipped, Slice,
+    EndpointObjects, EndpointRef, Import, ImportKind, Port, Readiness, Resource, ServiceKey, Skipped, Slice,
     dashed_address,
 };
 
@@ -197,7 +197,8 @@ impl Report {
         import: &Import,
         slices: &[(&crate::model::SliceKey, &Slice)],
     ) {
-        let ready = slices.iter().flat_map(|(_, s)| &s.endpoints).filter(|e| e.readiness == Readiness::Ready).count();
+        let ready =
+            slices.iter().flat_map(|(_, s)| s.endpoints.iter()).filter(|e| e.readiness == Readiness::Ready).count();
         if store.get(key).is_some() {
             if import.kind == ImportKind::ClusterSetIp && import.ips.is_empty() {
                 self.sub(
@@ -239,12 +240,12 @@ impl Report {
             self.skipped(&slice.skipped);
             // Of a per-endpoint name only that endpoint is of interest, if it is there.
             let host = wanted.first();
-            let of_host = |e: &&Endpoint| host.is_some_and(|h| host_names(e).any(|name| name == *h));
+            let of_host = |e: &EndpointRef<'_>| host.is_some_and(|h| host_names(e).any(|name| name == *h));
             let mut listed: Vec<_> = slice.endpoints.iter().filter(of_host).collect();
             if listed.is_empty() && wanted.is_empty() {
                 listed = slice.endpoints.iter().collect();
             }
-            self.list(listed, |out, endpoint| out.sub(&describe(endpoint)));
+            self.list(listed, |out, endpoint| out.sub(&describe(&endpoint)));
         }
     }
 
@@ -277,7 +278,7 @@ impl Report {
             for (_, slice) in slices {
                 let Some(cluster) = &slice.cluster else { continue };
                 let ready = slice.endpoints.iter().filter(|e| e.readiness == Readiness::Ready);
-                names.extend(ready.filter_map(|e| Some(format!("{}.{cluster}", host_names(e).next()?))));
+                names.extend(ready.filter_map(|e| Some(format!("{}.{cluster}", host_names(&e).next()?))));
             }
             self.item("name", "no ready endpoint of that hostname in that cluster");
         }
@@ -324,19 +325,19 @@ impl Report {
 }
 
 /// The labels an endpoint may be known by.
-fn host_names(endpoint: &Endpoint) -> impl Iterator<Item = String> {
+fn host_names(endpoint: &EndpointRef<'_>) -> impl Iterator<Item = String> {
     let dashed = endpoint.hostname.is_none().then(|| dashed_address(endpoint.address));
-    let pod = endpoint.pod.as_ref().filter(|_| endpoint.hostname.is_none());
-    endpoint.hostname.iter().map(ToString::to_string).chain(pod.map(ToString::to_string)).chain(dashed)
+    let label = endpoint.hostname.or(endpoint.pod);
+    label.map(ToOwned::to_owned).into_iter().chain(dashed)
 }
 
-fn describe(endpoint: &Endpoint) -> String {
+fn describe(endpoint: &EndpointRef<'_>) -> String {
     let condition = match endpoint.readiness {
         Readiness::Ready => "ready",
         Readiness::ServingTerminating => "not ready: terminating, still serving",
         Readiness::NotReady => "not ready",
     };
-    let name = endpoint.hostname.as_ref().map_or_else(|| "(no hostname)".to_owned(), ToString::to_string);
+    let name = endpoint.hostname.unwrap_or("(no hostname)");
     format!("{} {name} {condition}", endpoint.address)
 }
 

@@ -12,6 +12,7 @@
 
 use std::hash::BuildHasher;
 use std::ops::Range;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
@@ -103,7 +104,7 @@ pub(super) struct ClusterPart {
 /// The ports that a group of endpoints listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PortSet {
-    pub(super) ports: Box<[Port]>,
+    pub(super) ports: Arc<[Port]>,
     /// How many endpoints have it.
     pub(super) endpoints: u32,
 }
@@ -137,7 +138,7 @@ pub struct ServiceAnswers {
     /// The addresses of the service name.
     pub(super) a: Box<[[u8; 4]]>,
     pub(super) aaaa: Box<[[u8; 16]]>,
-    pub(super) ports: Box<[Port]>,
+    pub(super) ports: Arc<[Port]>,
     pub(super) endpoints: Option<Box<Endpoints>>,
     pub(super) headless: bool,
     /// Whether endpoint names answer.

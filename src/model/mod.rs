@@ -8,7 +8,7 @@ mod service;
 mod skip;
 
 pub use change::{Change, Resource, Update};
-pub use endpoint::{Endpoint, Readiness, Slice, usable_address};
+pub use endpoint::{Endpoint, EndpointList, EndpointRef, Readiness, Slice, usable_address};
 pub use name::{ClusterId, Label, ServiceKey, SliceKey, dashed_address};
 pub use port::{Port, Protocol};
 pub use service::{EndpointObjects, Import, ImportKind};

@@ -3,18 +3,20 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use smol_str::SmolStr;
+
 /// One DNS label in lower case: 1 to 63 bytes of letters, digits, `-` and `_` (RFC 1035 §2.3.4, RFC 2181 §11).
 ///
 /// Names from Kubernetes are narrower still (RFC 1123 without `_`); what is refused here could not be asked for.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Label(Box<str>);
+pub struct Label(SmolStr);
 
 impl Label {
     /// The label of `text` in lower case, or `None` where it can't be one: empty, longer than 63 bytes, or with
     /// bytes other than ASCII letters, digits, `-` and `_`.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        Self::fits(text).then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
+        Self::fits(text).then(|| Self(lower_case(text)))
     }
 
     fn fits(text: &str) -> bool {
@@ -40,10 +42,15 @@ impl fmt::Display for Label {
     }
 }
 
+/// Nearly all text is in lower case already, and most of it is short enough to need no memory of its own.
+fn lower_case(text: &str) -> SmolStr {
+    if text.bytes().any(|b| b.is_ascii_uppercase()) { text.to_ascii_lowercase().into() } else { text.into() }
+}
+
 /// The id of a member cluster: one label, or two joined by a dot (KEP-1645, Terminology: the cluster's name, or
 /// `name.context`), in lower case.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ClusterId(Box<str>);
+pub struct ClusterId(SmolStr);
 
 impl ClusterId {
     /// The id of `text`, or `None` where it is not one or two labels.
@@ -52,7 +59,7 @@ impl ClusterId {
         let mut labels = text.split('.');
         let (first, second, rest) = (labels.next()?, labels.next(), labels.next());
         let valid = rest.is_none() && Label::fits(first) && second.is_none_or(Label::fits);
-        valid.then(|| Self(text.to_ascii_lowercase().into_boxed_str()))
+        valid.then(|| Self(lower_case(text)))
     }
 
     /// The text, in lower case, with a dot between two labels.

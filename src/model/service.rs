@@ -1,6 +1,7 @@
 //! Imported services.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::{ClusterId, Port, Skipped};
 
@@ -32,8 +33,8 @@ pub struct Import {
     pub kind: ImportKind,
     /// `spec.ips` without what can't be served. A headless import's are dropped (`dns.md` H17).
     pub ips: Box<[IpAddr]>,
-    /// `spec.ports`.
-    pub ports: Box<[Port]>,
+    /// `spec.ports`; answers share them.
+    pub ports: Arc<[Port]>,
     /// `status.clusters`: who exports it. For people only; answers do not depend on it.
     pub clusters: Box<[ClusterId]>,
     /// Whether slices can be expected.

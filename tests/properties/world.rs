@@ -84,7 +84,7 @@ pub fn slice() -> impl Strategy<Value = Slice> {
             service: label(service),
             cluster: cluster.map(|c| ClusterId::new(c).expect("a cluster id")),
             ports: ports.into(),
-            endpoints: endpoints.into(),
+            endpoints: endpoints.into_iter().collect(),
             triggered: None,
             skipped,
         },

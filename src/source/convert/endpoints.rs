@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::object::{self, Addresses, Conditions, Many, entries};
 use super::slice::Family;
 use super::{quoted, skip};
-use crate::model::{ClusterId, Endpoint, Label, Readiness, SkipReason, Skipped, usable_address};
+use crate::model::{ClusterId, Endpoint, EndpointList, Label, Readiness, SkipReason, Skipped, usable_address};
 
 pub(super) fn convert(
     endpoints: Many<object::Endpoint<'_>>,
@@ -13,7 +13,7 @@ pub(super) fn convert(
     cluster: Option<&ClusterId>,
     pod_names: bool,
     skipped: &mut Vec<Skipped>,
-) -> Box<[Endpoint]> {
+) -> EndpointList {
     let mut kept = Vec::with_capacity(endpoints.as_ref().map_or(0, Vec::len));
     for (i, endpoint) in entries(endpoints) {
         let readiness = readiness(&endpoint.conditions);
@@ -44,7 +44,7 @@ pub(super) fn convert(
             }
         }
     }
-    kept.into_boxed_slice()
+    kept.into_iter().collect()
 }
 
 /// What the conditions mean (discovery.k8s.io/v1): nil `ready` is ready; nil `serving` is what `ready` is, so an

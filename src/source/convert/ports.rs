@@ -1,5 +1,7 @@
 //! Ports of imports and slices.
 
+use std::sync::Arc;
+
 use super::object::{self, Many, entries};
 use super::{quoted, skip};
 use crate::model::{Label, Port, Protocol, SkipReason, Skipped};
@@ -8,7 +10,7 @@ use crate::model::{Label, Port, Protocol, SkipReason, Skipped};
 ///
 /// A port without protocol is TCP (`dns.md` V29). One whose name can't be a label is kept as an unnamed one: it has
 /// no name of its own, but is there at the bare service name.
-pub(super) fn convert(place: &str, ports: Many<object::Port>, skipped: &mut Vec<Skipped>) -> Box<[Port]> {
+pub(super) fn convert(place: &str, ports: Many<object::Port>, skipped: &mut Vec<Skipped>) -> Arc<[Port]> {
     let mut bad = |what| skipped.push(skip(SkipReason::BadPort, what));
     let mut kept = Vec::new();
     for (i, port) in entries(ports) {

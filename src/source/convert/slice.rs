@@ -3,7 +3,7 @@
 use super::object::EndpointSlice;
 use super::{endpoints, ports, quoted, skip, time};
 use crate::api;
-use crate::model::{ClusterId, Label, SkipReason, Skipped, Slice};
+use crate::model::{ClusterId, EndpointList, Label, SkipReason, Skipped, Slice};
 
 /// The addresses a slice may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(super) fn convert(object: EndpointSlice<'_>, pod_names: bool) -> Result<Opti
                 SkipReason::FqdnSlice,
                 "addressType: FQDN is not served; write a slice of type IPv4 or IPv6".to_owned(),
             ));
-            Box::default()
+            EndpointList::default()
         }
     };
     Ok(Some(Slice {

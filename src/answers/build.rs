@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::options::{EmptyHeadless, EndpointNames, EndpointPolicy, Options};
-use super::service::{ClusterPart, Endpoints, Packed, PortSet, ServiceAnswers, V6};
+use super::service::{ClusterPart, Endpoints, FewV4, Packed, PortSet, ServiceAnswers, V6};
 use crate::index::View;
 use crate::model::{ClusterId, EndpointObjects, EndpointRef, ImportKind, Port, Readiness, Slice, dashed_address};
 
@@ -79,7 +79,7 @@ fn served<'a>(
 }
 
 /// IPv4 and IPv6 addresses, in octets.
-type ByFamily = (Box<[[u8; 4]]>, Box<[[u8; 16]]>);
+type ByFamily = (FewV4, Box<[[u8; 16]]>);
 
 /// The addresses of the service name by family, each distinct one once.
 fn by_family(addresses: impl ExactSizeIterator<Item = IpAddr>) -> ByFamily {
@@ -91,7 +91,7 @@ fn by_family(addresses: impl ExactSizeIterator<Item = IpAddr>) -> ByFamily {
             IpAddr::V6(ip) => aaaa.push(ip.octets()),
         }
     }
-    (a.into_boxed_slice(), aaaa.into_boxed_slice())
+    (FewV4::from_slice(&a), aaaa.into_boxed_slice())
 }
 
 /// An endpoint on its way into the pack.

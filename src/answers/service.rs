@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 use super::rrtype;
 use crate::model::{Port, Protocol};
@@ -132,11 +133,15 @@ impl PartialEq for Endpoints {
     }
 }
 
+/// IPv4 addresses in octets. The one or two of most services lie in the snapshot itself: one line of memory less to wait
+/// for.
+pub(super) type FewV4 = SmallVec<[[u8; 4]; 4]>;
+
 /// What is served of one service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceAnswers {
     /// The addresses of the service name.
-    pub(super) a: Box<[[u8; 4]]>,
+    pub(super) a: FewV4,
     pub(super) aaaa: Box<[[u8; 16]]>,
     pub(super) ports: Arc<[Port]>,
     pub(super) endpoints: Option<Box<Endpoints>>,

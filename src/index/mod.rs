@@ -3,15 +3,17 @@
 //! Pure: no clock, no I/O. After any sequence of updates the index equals one that is built from scratch from the
 //! objects that are there (a property test holds it to that).
 
+mod shared;
 mod tally;
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 
+use shared::Shared;
 pub use tally::Tally;
 
-use crate::model::{Change, Import, Resource, ServiceKey, Skipped, Slice, SliceKey, Update};
+use crate::model::{Change, ClusterId, Import, Port, Resource, ServiceKey, Skipped, Slice, SliceKey, Update};
 
 /// A service as it is known now.
 #[derive(Debug, Clone)]
@@ -48,6 +50,8 @@ pub struct Index {
     members: HashMap<ServiceKey, BTreeSet<Box<str>>>,
     unreadable: HashMap<(Resource, Box<str>, Box<str>), Entry<Skipped>>,
     generation: [u32; Resource::ALL.len()],
+    ports: Shared<Port>,
+    clusters: Shared<ClusterId>,
     tally: Tally,
 }
 
@@ -130,7 +134,9 @@ impl Index {
                 None => return false,
                 Some(old) => Some(old.value),
             },
-            Some(import) => {
+            Some(mut import) => {
+                self.ports.share(&mut import.ports);
+                self.clusters.share(&mut import.clusters);
                 let known = self.imports.get(&key).map(|e| &*e.value.skipped);
                 announce(effects, || format!("ServiceImport {key}"), known, &import.skipped);
                 self.tally.import(&import, true);
@@ -159,7 +165,8 @@ impl Index {
                 None => return false,
                 Some(old) => Some(old.value),
             },
-            Some(slice) => {
+            Some(mut slice) => {
+                self.ports.share(&mut slice.ports);
                 let known = self.slices.get(&key).map(|e| &*e.value.skipped);
                 announce(effects, || format!("EndpointSlice {key}"), known, &slice.skipped);
                 let service = ServiceKey { namespace: key.namespace.clone(), name: slice.service.clone() };

@@ -36,7 +36,7 @@ pub struct Import {
     /// `spec.ports`; answers share them.
     pub ports: Arc<[Port]>,
     /// `status.clusters`: who exports it. For people only; answers do not depend on it.
-    pub clusters: Box<[ClusterId]>,
+    pub clusters: Arc<[ClusterId]>,
     /// Whether slices can be expected.
     pub endpoint_objects: EndpointObjects,
     /// What of it is not served, and why.

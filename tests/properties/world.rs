@@ -55,7 +55,7 @@ pub fn import() -> impl Strategy<Value = Import> {
                 kind,
                 ips: ips.into(),
                 ports: ports.into(),
-                clusters: Box::new([]),
+                clusters: [].into(),
                 endpoint_objects: objects,
                 skipped,
             }

@@ -19,7 +19,7 @@ use applied::Applied;
 use axum::http::StatusCode;
 use following::Following;
 use namesake::model::Resource;
-use namesake::source::{Trouble, WatchPhase};
+use namesake::source::{QUEUE, Trouble, WatchPhase};
 use scripted::{Crd, Prank, Scripted};
 use serde_json::json;
 use tempfile::TempDir;
@@ -195,5 +195,25 @@ async fn case_scl_01_slices_come_in_pages_that_are_small_beside_what_is_kept() {
     let following = Watching::live(&server).await;
     assert_eq!(following.applied.slices().len(), 250);
     let pages = server.queries("list", "endpointslices");
-    assert_eq!(pages.len(), 3, "{pages:?}");
+    assert_eq!(pages.len(), 5, "{pages:?}");
+}
+
+/// The server makes the next page while this one is taken in: seen where nobody takes anything any more.
+#[tokio::test]
+async fn case_scl_01_the_next_page_is_on_its_way_while_one_is_taken_in() {
+    let (pages, page) = (18, 250);
+    let all = pages * page;
+    assert!((QUEUE / page) + 2 == pages, "the last page but one is the first that does not fit into the queue");
+    let server = Scripted::start().await;
+    for n in 0..all {
+        server.import(&format!("s{n:04}"), "10.1.0.1");
+    }
+    let mut following = Watching::start(&server).await;
+    let end = Instant::now() + Duration::from_secs(20);
+    while server.count("list", "serviceimports") < pages {
+        assert!(Instant::now() < end, "{} pages were asked for", server.count("list", "serviceimports"));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    following.until(Applied::synced).await;
+    assert_eq!(following.applied.imports().len(), all);
 }

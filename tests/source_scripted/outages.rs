@@ -122,12 +122,12 @@ async fn watches_that_end_at_once_are_no_hot_loop() {
 #[tokio::test]
 async fn wch_04_all_pages_are_in_before_the_list_is_complete() {
     let server = Scripted::start().await;
-    for i in 0..1201 {
+    for i in 0..601 {
         server.import(&format!("s{i:04}"), "10.1.0.1");
     }
     let mut following = Watching::start(&server).await;
     following.until(|a| a.ended(Resource::Imports) == 1).await;
-    assert_eq!(following.applied.imports().len(), 1201);
+    assert_eq!(following.applied.imports().len(), 601);
     assert_eq!(server.count("list", "serviceimports"), 3);
 }
 
@@ -135,13 +135,13 @@ async fn wch_04_all_pages_are_in_before_the_list_is_complete() {
 async fn wch_04_an_expired_page_token_starts_the_list_again() {
     for (expiring, lists) in [(1, 2 + 3), (2, 2 + 2 + 1)] {
         let server = Scripted::start().await;
-        for i in 0..1201 {
+        for i in 0..601 {
             server.import(&format!("s{i:04}"), "10.1.0.1");
         }
         server.change(|s| s.expiring = expiring);
         let mut following = Watching::start(&server).await;
         following.until(|a| a.ended(Resource::Imports) == 1).await;
-        assert_eq!(following.applied.imports().len(), 1201);
+        assert_eq!(following.applied.imports().len(), 601);
         assert_eq!(following.applied.begun(Resource::Imports), expiring + 1);
         // After the second time in one piece, as clients of Kubernetes do.
         assert_eq!(server.count("list", "serviceimports"), lists);

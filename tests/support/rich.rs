@@ -166,7 +166,7 @@ fn import(name: &str, kind: ImportKind, ips: &[IpAddr], ports: &[Port]) -> Chang
         kind,
         ips: ips.into(),
         ports: ports.into(),
-        clusters: Box::default(),
+        clusters: [].into(),
         endpoint_objects: EndpointObjects::Unknown,
         skipped: Box::default(),
     };

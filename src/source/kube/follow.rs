@@ -16,6 +16,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
@@ -150,25 +151,39 @@ impl<S: Subject> Follower<S> {
             Failure::NotFound => Stop::Missing,
             failure => Stop::Failed { verb: "list", failure },
         };
-        let (mut next, mut begun, mut count) = (String::new(), false, 0);
+        let (mut begun, mut count) = (false, 0);
+        let mut text = self.page(target, paged, "").await.map_err(failed)?;
         loop {
-            let text = self.server.get("list", &target.list_uri(paged, &next), LIST).await.map_err(failed)?;
             let page = decode::page(&text).map_err(failed)?;
             if !begun {
                 self.send(self.subject.begin()).await?;
                 begun = true;
             }
             count += page.items.len();
-            for item in page.items {
-                if let Some(item) = self.subject.present(item.get()) {
-                    self.send(item).await?;
-                }
-            }
-            next = page.next;
-            if next.is_empty() {
+            if page.next.is_empty() {
+                self.take(page.items).await?;
                 return Ok((page.version, count));
             }
+            // The server makes the next page while this one is taken in.
+            let (next, taken) = tokio::join!(self.page(target, paged, &page.next), self.take(page.items));
+            taken?;
+            text = next.map_err(failed)?;
         }
+    }
+
+    async fn page(&self, target: &Target, paged: bool, token: &str) -> Result<String, Failure> {
+        self.server.get("list", &target.list_uri(paged, token), LIST).await
+    }
+
+    /// Hands the objects of a page on.
+    async fn take(&self, items: Vec<&RawValue>) -> Result<(), Stop> {
+        tokio::task::yield_now().await; // so that the request for the next page leaves first
+        for item in items {
+            if let Some(item) = self.subject.present(item.get()) {
+                self.send(item).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Where the resource is, unless it is missing or going.

@@ -25,7 +25,7 @@ impl ForDns {
                 presence: Presence::Crd(api::SERVICE_IMPORT_CRD),
                 namespace: None,
                 labels: None,
-                page: 500,
+                page: 250,
             },
             Resource::Slices => Collection {
                 group: api::DISCOVERY_GROUP,
@@ -36,7 +36,7 @@ impl ForDns {
                 // It must be there, whatever its value.
                 labels: Some(api::LABEL_SERVICE_NAME),
                 // A slice has a hundred endpoints, and is as long as forty imports.
-                page: 100,
+                page: 50,
             },
         };
         Self { resource, collection, convert, health }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Raw requests and single objects, for three reasons: bookmarks and new watches must be seen, since they are what
-//! proves that a quiet cluster is fresh; one object that does not decode must hide no other; and no more than one
-//! page of a list is ever in memory.
+//! proves that a quiet cluster is fresh; one object that does not decode must hide no other; and no more than two
+//! pages of a list are ever in memory, the one that is taken in and the next.
 
 mod access;
 mod backoff;

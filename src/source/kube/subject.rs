@@ -17,7 +17,7 @@ pub struct Collection {
     pub namespace: Option<String>,
     /// Labels that objects must have, as in `kubectl -l`.
     pub labels: Option<&'static str>,
-    /// How many objects a page of a list has: a page is the most that is held twice, so it must stay small beside what
+    /// How many objects a page of a list has: two pages are the most that is held twice, so they must be small beside what
     /// is kept (SCL-01).
     pub page: usize,
 }

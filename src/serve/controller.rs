@@ -39,7 +39,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// What keeps it from starting or going on; a signal is none.
 pub fn run_controller(settings: Settings) -> Result<(), RunError> {
     let (log, warnings) = (settings.log.clone(), settings.warnings.clone());
-    on_runtime(&log, &warnings, serve(settings))
+    // Two also on one core: planning a large clusterset must not keep the Lease from being renewed.
+    on_runtime(&log, &warnings, 2, serve(settings))
 }
 
 async fn serve(settings: Settings) -> Result<(), RunError> {

@@ -90,13 +90,17 @@ pub fn run_sandbox(settings: Settings, sandbox: Sandbox) -> Result<(), RunError>
 
 fn run_on(settings: Settings, input: Option<Input>) -> Result<(), RunError> {
     let (log, warnings) = (settings.log.clone(), settings.warnings.clone());
-    on_runtime(&log, &warnings, serve(settings, input))
+    // TCP is answered on them. No more than there are cores: of two threads on one core, each waits for the other's slice
+    // of time now and then, which is some milliseconds.
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(2));
+    on_runtime(&log, &warnings, threads, serve(settings, input))
 }
 
-/// Runs a half, with logging before it and until it has ended.
+/// Runs a half on so many threads, with logging before it and until it has ended.
 fn on_runtime(
     log: &config::Log,
     warnings: &[String],
+    threads: usize,
     half: impl Future<Output = Result<(), RunError>>,
 ) -> Result<(), RunError> {
     telemetry::init(log.format, &log.filter)?;
@@ -104,9 +108,8 @@ fn on_runtime(
         tracing::warn!("{warning}");
     }
     let system = |what| move |source| RunError::System { what, source };
-    // Not one per core: TCP and the controller's watches share it, and a pod with a limit of one CPU must not get one thread.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(threads)
         .enable_all()
         .thread_name("main")
         .build()

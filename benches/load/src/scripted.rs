@@ -2,11 +2,12 @@
 //! the same two cores could not write. Both Namesake and CoreDNS take it for real: lists in pages, watches in lines,
 //! bookmarks, errors for what it does not have.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -23,6 +24,9 @@ use crate::set::{SLICE, Set};
 
 /// Events that a watch may be behind before it is cut off.
 const BEHIND: usize = 1 << 16;
+
+/// Events that are kept for watches that begin anew.
+const KEPT: usize = 1 << 14;
 
 /// How often a quiet watch gets a bookmark.
 const BOOKMARK: Duration = Duration::from_secs(10);
@@ -46,10 +50,33 @@ struct Shared {
     namespaces: Vec<String>,
     imports: Vec<String>,
     slices: Vec<String>,
+    /// The changes of some slices, there and back, rendered: what is measured beside them must not wait for it.
+    moves: Vec<[String; 2]>,
     version: AtomicU64,
     sent: AtomicU64,
     /// Changes of slices, as lines.
     events: broadcast::Sender<Arc<str>>,
+    /// The last of them, with their versions. Locked while one is sent, so that a watch that begins misses none.
+    history: Mutex<VecDeque<(u64, Arc<str>)>>,
+}
+
+impl Shared {
+    fn history(&self) -> MutexGuard<'_, VecDeque<(u64, Arc<str>)>> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells all watches of a change, whose line has `VERSION` where its version stands.
+    fn tell(&self, line: &str) {
+        let mut history = self.history();
+        let version = self.version.fetch_add(1, Relaxed) + 1;
+        let line: Arc<str> = (line.replacen("VERSION", &version.to_string(), 1) + "\n").into();
+        if history.len() == KEPT {
+            history.pop_front();
+        }
+        history.push_back((version, Arc::clone(&line)));
+        // Without watches nobody hears of it, which the caller sees by what is served.
+        let _ = self.events.send(line);
+    }
 }
 
 impl Scripted {
@@ -65,9 +92,11 @@ impl Scripted {
             namespaces: objects::namespaces(set).map(versioned).collect(),
             imports: objects::imports(set).map(versioned).collect(),
             slices: objects::slices(set).map(versioned).collect(),
+            moves: moves(set),
             version: AtomicU64::new(1),
             sent: AtomicU64::new(0),
             events: broadcast::Sender::new(BEHIND),
+            history: Mutex::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(doing("the scripted API server"))?;
         let address = listener.local_addr().map_err(doing("the scripted API server"))?;
@@ -91,17 +120,7 @@ impl Scripted {
     /// moves there and back, so that every event is a change.
     pub async fn update(&self, rate: f64, span: Duration) -> u64 {
         let shared = &self.shared;
-        // Rendered before: what is measured beside this must not wait for it.
-        let some = self.moving();
-        let each = objects::slices_of_each(shared.set);
-        let slice = |n: usize, turn| {
-            let (i, part) = (n as u32 / each, n as u32 % each);
-            let mut object = objects::slice(shared.set, i, part, turn);
-            object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
-            object["metadata"]["resourceVersion"] = json!("VERSION");
-            json!({"type": "MODIFIED", "object": object}).to_string()
-        };
-        let lines: Vec<[String; 2]> = (0..some).map(|n| [slice(n, 1), slice(n, 0)]).collect();
+        let some = shared.moves.len();
         let begin = Instant::now();
         let first = shared.sent.load(Relaxed);
         let mut sent = 0;
@@ -109,10 +128,7 @@ impl Scripted {
             let due = (begin.elapsed().as_secs_f64() * rate) as u64;
             while sent < due {
                 let (n, turn) = turn(first + sent, some);
-                let version = shared.version.fetch_add(1, Relaxed) + 1;
-                let line = lines[n][turn].replacen("VERSION", &version.to_string(), 1) + "\n";
-                // Without watches nobody hears of it, which the caller sees by what is served.
-                let _ = shared.events.send(line.into());
+                shared.tell(&shared.moves[n][turn]);
                 sent += 1;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -125,17 +141,24 @@ impl Scripted {
     #[must_use]
     pub fn last(&self) -> Option<(u32, u32, Ipv4Addr)> {
         let set = self.shared.set;
-        let (n, turn) = turn(self.shared.sent.load(Relaxed).checked_sub(1)?, self.moving());
+        let (n, turn) = turn(self.shared.sent.load(Relaxed).checked_sub(1)?, self.shared.moves.len());
         let each = objects::slices_of_each(set);
         let (i, endpoint) = (n as u32 / each, n as u32 % each * SLICE);
         let [a, b, c, d] = set.endpoint_address(i, endpoint).octets();
         Some((i, endpoint, Ipv4Addr::new(a + u8::from(turn == 0), b, c, d)))
     }
+}
 
-    /// How many slices change, one after the other.
-    fn moving(&self) -> usize {
-        self.shared.slices.len().min(4_096)
-    }
+/// The lines of the slices that change, one after the other, there and back.
+fn moves(set: Set) -> Vec<[String; 2]> {
+    let each = objects::slices_of_each(set);
+    let line = |n: u32, turn| {
+        let mut object = objects::slice(set, n / each, n % each, turn);
+        object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
+        object["metadata"]["resourceVersion"] = json!("VERSION");
+        json!({"type": "MODIFIED", "object": object}).to_string()
+    };
+    (0..(set.headless * each).min(4_096)).map(|n| [line(n, 1), line(n, 0)]).collect()
 }
 
 /// Of the change with this number: which of so many slices it is, and whether it moves there (0) or back (1).
@@ -172,7 +195,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
                 stream.write_all(head.as_bytes()).await?;
                 stream.write_all(text.as_bytes()).await?;
             }
-            Answer::Watch(of) => return watch(&mut stream, &shared, of).await,
+            Answer::Watch(of) => return watch(&mut stream, &shared, of, query).await,
         }
     }
 }
@@ -247,7 +270,9 @@ fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
     }
     let (Resource { kind, version, .. }, items) = (resource, resource.items(shared));
     let from: usize = parameter(query, "continue").and_then(|token| token.parse().ok()).unwrap_or(0);
-    let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
+    // Whoever takes any version gets all from a real one's cache in one piece, as client-go's informers do.
+    let whole = parameter(query, "resourceVersion") == Some("0");
+    let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0 && !whole);
     let end = limit.map_or(items.len(), |limit: usize| items.len().min(from + limit));
     let next = if end < items.len() { end.to_string() } else { String::new() };
     let now = shared.version.load(Relaxed);
@@ -260,16 +285,38 @@ fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
     )
 }
 
-async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource) -> io::Result<()> {
+/// From a version on, for as long as was asked for.
+async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource, query: &str) -> io::Result<()> {
+    let number = |name| parameter(query, name).and_then(|number| number.parse::<u64>().ok());
+    let (from, seconds) = (number("resourceVersion").unwrap_or(0), number("timeoutSeconds").unwrap_or(1_800));
+    let ends = tokio::time::Instant::now() + Duration::from_secs(seconds);
     let slices = of.is_ours && of.kind == "EndpointSlice";
-    let mut events = shared.events.subscribe();
+    let (forgotten, missed, mut events) = {
+        let history = shared.history();
+        let forgotten = slices && history.front().is_some_and(|(oldest, _)| *oldest > from + 1);
+        let missed = history.iter().filter(|(version, _)| slices && *version > from);
+        (forgotten, missed.map(|(_, line)| Arc::clone(line)).collect::<Vec<_>>(), shared.events.subscribe())
+    };
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
+    if forgotten {
+        let status =
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410});
+        chunk(stream, &(json!({"type": "ERROR", "object": status}).to_string() + "\n")).await?;
+        return stream.write_all(b"0\r\n\r\n").await;
+    }
+    for line in missed {
+        chunk(stream, &line).await?;
+    }
     loop {
         let next = tokio::time::timeout(BOOKMARK, async {
             if slices { events.recv().await } else { std::future::pending().await }
         });
-        let line: Arc<str> = match next.await {
+        let next = tokio::select! {
+            next = next => next,
+            () = tokio::time::sleep_until(ends) => return stream.write_all(b"0\r\n\r\n").await,
+        };
+        let line: Arc<str> = match next {
             Ok(Ok(line)) => line,
             // Who is so far behind lists anew, as at a real one.
             Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => return Ok(()),
@@ -279,8 +326,12 @@ async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource)
                 (json!({"type": "BOOKMARK", "object": object}).to_string() + "\n").into()
             }
         };
-        stream.write_all(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes()).await?;
+        chunk(stream, &line).await?;
     }
+}
+
+async fn chunk(stream: &mut BufReader<TcpStream>, line: &str) -> io::Result<()> {
+    stream.write_all(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes()).await
 }
 
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {

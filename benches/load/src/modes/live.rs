@@ -40,8 +40,9 @@ fn once(kind: Kind, place: &Place<'_>) -> Result<(Started, Memory)> {
 pub fn start(runtime: &Runtime, settings: &Settings) -> Result<()> {
     for &set in &settings.sets {
         let bed = Bed::new().map_err(doing("a folder for the servers"))?;
+        // Nobody asks meanwhile, so the API server may have both cores: elsewhere it has its own, and most of a start is
+        // waiting for it.
         let cluster = runtime.block_on(cluster::start(&bed, set))?;
-        machine::beside_the_client();
         let kubeconfig = Some(cluster.kubeconfig());
         let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig };
         let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();

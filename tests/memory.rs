@@ -54,8 +54,8 @@ fn a_million_endpoints_stay_within_their_bytes() {
     println!("whole process {:6.1} bytes an endpoint in {:.2} blocks", whole / endpoints, whole_blocks / endpoints);
     println!("after all     {:6.1} bytes an endpoint", again / endpoints);
 
-    assert!(answers / endpoints <= 120.0, "the answers' store");
-    assert!(whole / endpoints <= 300.0, "index, store and feed");
+    assert!(answers / endpoints <= 65.0, "the answers' store");
+    assert!(whole / endpoints <= 120.0, "index, store and feed");
     assert!(again <= whole * 1.02, "lists leave something behind");
     assert!(first <= 1.5 && same <= 1.5 && changed <= 1.5, "a list holds things twice");
 }

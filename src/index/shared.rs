@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Fewer lists are never looked through for what nobody has any more.
 const FEW: usize = 64;
 
-/// The lists that are there.
+/// The lists that somebody has, and at most as many that nobody has any more.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
     known: HashSet<Arc<[T]>>,
@@ -39,6 +39,8 @@ impl<T: Eq + Hash> Shared<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::{Effects, Index};
+    use crate::model::{Change, ClusterId, EndpointObjects, Import, ImportKind, Port, Protocol, ServiceKey, Update};
 
     #[test]
     fn equal_lists_become_one_and_others_stay() {
@@ -61,6 +63,26 @@ mod tests {
         let mut again: Arc<[usize]> = [7].into();
         shared.share(&mut again);
         assert!(Arc::ptr_eq(&kept, &again));
+    }
+
+    #[test]
+    fn imports_with_the_same_ports_and_exporters_share_them() {
+        let mut index = Index::new();
+        let key = |name| ServiceKey::new("shop", name).unwrap();
+        for name in ["a", "b"] {
+            let import = Import {
+                kind: ImportKind::ClusterSetIp,
+                ips: Box::default(),
+                ports: [Port { name: None, protocol: Protocol::Tcp, number: 80 }].into(),
+                clusters: [ClusterId::new("east").unwrap()].into(),
+                endpoint_objects: EndpointObjects::Unknown,
+                skipped: Box::default(),
+            };
+            index.apply(Update::Change(Change::Import(key(name), Some(import))), &mut Effects::default());
+        }
+        let import = |name| index.view(&key(name)).unwrap().import;
+        assert!(Arc::ptr_eq(&import("a").ports, &import("b").ports));
+        assert!(Arc::ptr_eq(&import("a").clusters, &import("b").clusters));
     }
 
     #[test]

@@ -28,6 +28,9 @@ const BEHIND: usize = 1 << 16;
 /// Events that are kept for watches that begin anew.
 const KEPT: usize = 1 << 14;
 
+/// The end of a body in chunks.
+const END: &[u8] = b"0\r\n\r\n";
+
 /// How often a quiet watch gets a bookmark.
 const BOOKMARK: Duration = Duration::from_secs(10);
 
@@ -49,31 +52,40 @@ struct Shared {
     set: Set,
     namespaces: Vec<String>,
     imports: Vec<String>,
-    slices: Vec<String>,
-    /// The changes of some slices, there and back, rendered: what is measured beside them must not wait for it.
+    /// Some slices as they are when moved and when back, rendered: what is measured beside them must not wait for it.
     moves: Vec<[String; 2]>,
-    version: AtomicU64,
     sent: AtomicU64,
     /// Changes of slices, as lines.
     events: broadcast::Sender<Arc<str>>,
-    /// The last of them, with their versions. Locked while one is sent, so that a watch that begins misses none.
-    history: Mutex<VecDeque<(u64, Arc<str>)>>,
+    /// Locked while a change is made and sent, so that no list and no watch that begins then misses it.
+    now: Mutex<Now>,
+}
+
+/// What changes.
+struct Now {
+    version: u64,
+    slices: Vec<String>,
+    /// The last changes, with their versions.
+    history: VecDeque<(u64, Arc<str>)>,
 }
 
 impl Shared {
-    fn history(&self) -> MutexGuard<'_, VecDeque<(u64, Arc<str>)>> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells all watches of a change, whose line has `VERSION` where its version stands.
-    fn tell(&self, line: &str) {
-        let mut history = self.history();
-        let version = self.version.fetch_add(1, Relaxed) + 1;
-        let line: Arc<str> = (line.replacen("VERSION", &version.to_string(), 1) + "\n").into();
-        if history.len() == KEPT {
-            history.pop_front();
+    /// Moves a slice, there or back, and tells all watches.
+    fn change(&self, n: usize, turn: usize) {
+        let mut now = self.now();
+        now.version += 1;
+        let version = now.version;
+        let slice = self.moves[n][turn].replacen("VERSION", &version.to_string(), 1);
+        let line: Arc<str> = format!("{{\"type\":\"MODIFIED\",\"object\":{slice}}}\n").into();
+        now.slices[n] = slice;
+        if now.history.len() == KEPT {
+            now.history.pop_front();
         }
-        history.push_back((version, Arc::clone(&line)));
+        now.history.push_back((version, Arc::clone(&line)));
         // Without watches nobody hears of it, which the caller sees by what is served.
         let _ = self.events.send(line);
     }
@@ -91,12 +103,14 @@ impl Scripted {
             set,
             namespaces: objects::namespaces(set).map(versioned).collect(),
             imports: objects::imports(set).map(versioned).collect(),
-            slices: objects::slices(set).map(versioned).collect(),
             moves: moves(set),
-            version: AtomicU64::new(1),
             sent: AtomicU64::new(0),
             events: broadcast::Sender::new(BEHIND),
-            history: Mutex::default(),
+            now: Mutex::new(Now {
+                version: 1,
+                slices: objects::slices(set).map(versioned).collect(),
+                history: VecDeque::new(),
+            }),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(doing("the scripted API server"))?;
         let address = listener.local_addr().map_err(doing("the scripted API server"))?;
@@ -128,7 +142,7 @@ impl Scripted {
             let due = (begin.elapsed().as_secs_f64() * rate) as u64;
             while sent < due {
                 let (n, turn) = turn(first + sent, some);
-                shared.tell(&shared.moves[n][turn]);
+                shared.change(n, turn);
                 sent += 1;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -149,16 +163,16 @@ impl Scripted {
     }
 }
 
-/// The lines of the slices that change, one after the other, there and back.
+/// The slices that change, one after the other, there and back.
 fn moves(set: Set) -> Vec<[String; 2]> {
     let each = objects::slices_of_each(set);
-    let line = |n: u32, turn| {
+    let slice = |n: u32, turn| {
         let mut object = objects::slice(set, n / each, n % each, turn);
         object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
         object["metadata"]["resourceVersion"] = json!("VERSION");
-        json!({"type": "MODIFIED", "object": object}).to_string()
+        object.to_string()
     };
-    (0..(set.headless * each).min(4_096)).map(|n| [line(n, 1), line(n, 0)]).collect()
+    (0..(set.headless * each).min(4_096)).map(|n| [slice(n, 1), slice(n, 0)]).collect()
 }
 
 /// Of the change with this number: which of so many slices it is, and whether it moves there (0) or back (1).
@@ -166,7 +180,7 @@ fn turn(number: u64, slices: usize) -> (usize, usize) {
     (number as usize % slices, number as usize / slices % 2)
 }
 
-/// Answers one request after the other; a watch is the last one.
+/// Answers one request after the other; a watch that is cut off is the last one.
 async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
@@ -195,7 +209,11 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
                 stream.write_all(head.as_bytes()).await?;
                 stream.write_all(text.as_bytes()).await?;
             }
-            Answer::Watch(of) => return watch(&mut stream, &shared, of, query).await,
+            Answer::Watch(of) => {
+                if !watch(&mut stream, &shared, of, query).await? {
+                    return Ok(());
+                }
+            }
         }
     }
 }
@@ -236,12 +254,12 @@ impl Resource {
         })
     }
 
-    fn items(self, shared: &Shared) -> &[String] {
+    fn items<'a>(self, shared: &'a Shared, now: &'a Now) -> &'a [String] {
         match self {
             Self { is_ours: false, .. } => &[],
             Self { kind: "Namespace", .. } => &shared.namespaces,
             Self { kind: "ServiceImport", .. } => &shared.imports,
-            _ => &shared.slices,
+            _ => &now.slices,
         }
     }
 }
@@ -268,33 +286,34 @@ fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
     if matches!(parameter(query, "watch"), Some("true" | "1")) {
         return Answer::Watch(resource);
     }
-    let (Resource { kind, version, .. }, items) = (resource, resource.items(shared));
+    let now = shared.now();
+    let (Resource { kind, version, .. }, items) = (resource, resource.items(shared, &now));
     let from: usize = parameter(query, "continue").and_then(|token| token.parse().ok()).unwrap_or(0);
     // Whoever takes any version gets all from a real one's cache in one piece, as client-go's informers do.
     let whole = parameter(query, "resourceVersion") == Some("0");
     let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0 && !whole);
     let end = limit.map_or(items.len(), |limit: usize| items.len().min(from + limit));
     let next = if end < items.len() { end.to_string() } else { String::new() };
-    let now = shared.version.load(Relaxed);
+    let current = now.version;
     let page = items.get(from..end).unwrap_or_default().join(",");
     Answer::Json(
         "200 OK",
         format!(
-            r#"{{"kind":"{kind}List","apiVersion":"{version}","metadata":{{"resourceVersion":"{now}","continue":"{next}"}},"items":[{page}]}}"#
+            r#"{{"kind":"{kind}List","apiVersion":"{version}","metadata":{{"resourceVersion":"{current}","continue":"{next}"}},"items":[{page}]}}"#
         ),
     )
 }
 
-/// From a version on, for as long as was asked for.
-async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource, query: &str) -> io::Result<()> {
+/// From a version on, for as long as was asked for: whether it came to that end.
+async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource, query: &str) -> io::Result<bool> {
     let number = |name| parameter(query, name).and_then(|number| number.parse::<u64>().ok());
     let (from, seconds) = (number("resourceVersion").unwrap_or(0), number("timeoutSeconds").unwrap_or(1_800));
     let ends = tokio::time::Instant::now() + Duration::from_secs(seconds);
     let slices = of.is_ours && of.kind == "EndpointSlice";
     let (forgotten, missed, mut events) = {
-        let history = shared.history();
-        let forgotten = slices && history.front().is_some_and(|(oldest, _)| *oldest > from + 1);
-        let missed = history.iter().filter(|(version, _)| slices && *version > from);
+        let now = shared.now();
+        let forgotten = slices && now.history.front().is_some_and(|(oldest, _)| *oldest > from + 1);
+        let missed = now.history.iter().filter(|(version, _)| slices && *version > from);
         (forgotten, missed.map(|(_, line)| Arc::clone(line)).collect::<Vec<_>>(), shared.events.subscribe())
     };
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -303,7 +322,8 @@ async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource,
         let status =
             json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410});
         chunk(stream, &(json!({"type": "ERROR", "object": status}).to_string() + "\n")).await?;
-        return stream.write_all(b"0\r\n\r\n").await;
+        stream.write_all(END).await?;
+        return Ok(true);
     }
     for line in missed {
         chunk(stream, &line).await?;
@@ -314,14 +334,21 @@ async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource,
         });
         let next = tokio::select! {
             next = next => next,
-            () = tokio::time::sleep_until(ends) => return stream.write_all(b"0\r\n\r\n").await,
+            () = tokio::time::sleep_until(ends) => {
+                stream.write_all(END).await?;
+                return Ok(true);
+            }
         };
         let line: Arc<str> = match next {
             Ok(Ok(line)) => line,
             // Who is so far behind lists anew, as at a real one.
-            Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => return Ok(()),
+            Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => return Ok(false),
             Err(_) => {
-                let meta = json!({"resourceVersion": shared.version.load(Relaxed).to_string()});
+                let now = shared.now();
+                if !events.is_empty() {
+                    continue; // a bookmark must not be ahead of them
+                }
+                let meta = json!({"resourceVersion": now.version.to_string()});
                 let object = json!({"kind": of.kind, "apiVersion": of.version, "metadata": meta});
                 (json!({"type": "BOOKMARK", "object": object}).to_string() + "\n").into()
             }

@@ -40,8 +40,8 @@ fn once(kind: Kind, place: &Place<'_>) -> Result<(Started, Memory)> {
 pub fn start(runtime: &Runtime, settings: &Settings) -> Result<()> {
     for &set in &settings.sets {
         let bed = Bed::new().map_err(doing("a folder for the servers"))?;
-        // Nobody asks meanwhile, so the API server may have both cores: elsewhere it has its own, and most of a start is
-        // waiting for it.
+        // No load is made meanwhile, so the API server may have both cores: elsewhere it has its own, and most of a start
+        // is waiting for it.
         let cluster = runtime.block_on(cluster::start(&bed, set))?;
         let kubeconfig = Some(cluster.kubeconfig());
         let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig };

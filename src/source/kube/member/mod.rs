@@ -150,7 +150,7 @@ fn collection(kind: Kind) -> Collection {
         presence: Presence::Crd(crd),
         namespace: None,
         labels: None,
-        page: 500,
+        page: 250,
     };
     let built_in = |group, plural, page| Collection {
         group,
@@ -162,9 +162,9 @@ fn collection(kind: Kind) -> Collection {
         page,
     };
     match kind {
-        Kind::Namespaces => built_in("", "namespaces", 500),
-        Kind::Services => built_in("", "services", 250),
-        Kind::Slices => built_in(api::DISCOVERY_GROUP, api::ENDPOINT_SLICES, 250),
+        Kind::Namespaces => built_in("", "namespaces", 250),
+        Kind::Services => built_in("", "services", 125),
+        Kind::Slices => built_in(api::DISCOVERY_GROUP, api::ENDPOINT_SLICES, 125),
         Kind::Exports => mcs(api::SERVICE_EXPORTS, api::SERVICE_EXPORT_CRD),
         Kind::Imports => mcs(api::SERVICE_IMPORTS, api::SERVICE_IMPORT_CRD),
     }

@@ -84,14 +84,15 @@ type ByFamily = (FewV4, Box<[[u8; 16]]>);
 /// The addresses of the service name by family, each distinct one once.
 fn by_family(addresses: impl ExactSizeIterator<Item = IpAddr>) -> ByFamily {
     let mut seen = HashSet::with_capacity_and_hasher(addresses.len(), RandomState::default());
-    let (mut a, mut aaaa) = (Vec::with_capacity(addresses.len()), Vec::new());
+    let (mut a, mut aaaa) = (FewV4::with_capacity(addresses.len()), Vec::new());
     for address in addresses.filter(|address| seen.insert(*address)) {
         match address {
             IpAddr::V4(ip) => a.push(ip.octets()),
             IpAddr::V6(ip) => aaaa.push(ip.octets()),
         }
     }
-    (FewV4::from_slice(&a), aaaa.into_boxed_slice())
+    a.shrink_to_fit();
+    (a, aaaa.into_boxed_slice())
 }
 
 /// An endpoint on its way into the pack.

@@ -197,8 +197,7 @@ impl Report {
         import: &Import,
         slices: &[(&crate::model::SliceKey, &Slice)],
     ) {
-        let ready =
-            slices.iter().flat_map(|(_, s)| s.endpoints.iter()).filter(|e| e.readiness == Readiness::Ready).count();
+        let ready = slices.iter().flat_map(|(_, s)| s.endpoints.ready()).count();
         if store.get(key).is_some() {
             if import.kind == ImportKind::ClusterSetIp && import.ips.is_empty() {
                 self.sub(
@@ -228,7 +227,7 @@ impl Report {
     fn slices(&mut self, slices: &[(&crate::model::SliceKey, &Slice)], wanted: &[String]) {
         for (key, slice) in slices {
             let cluster = slice.cluster.as_ref().map_or_else(|| "no cluster".to_owned(), |c| format!("cluster {c}"));
-            let ready = slice.endpoints.iter().filter(|e| e.readiness == Readiness::Ready).count();
+            let ready = slice.endpoints.ready().count();
             self.item(
                 "slice",
                 &format!(
@@ -277,8 +276,9 @@ impl Report {
         } else {
             for (_, slice) in slices {
                 let Some(cluster) = &slice.cluster else { continue };
-                let ready = slice.endpoints.iter().filter(|e| e.readiness == Readiness::Ready);
-                names.extend(ready.filter_map(|e| Some(format!("{}.{cluster}", host_names(&e).next()?))));
+                names.extend(
+                    slice.endpoints.ready().filter_map(|e| Some(format!("{}.{cluster}", host_names(&e).next()?))),
+                );
             }
             self.item("name", "no ready endpoint of that hostname in that cluster");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{ClusterId, Import, ImportKind, Readiness, SkipReason, Skipped, Slice};
+use crate::model::{ClusterId, Import, ImportKind, SkipReason, Skipped, Slice};
 
 /// How much of what is there.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -39,8 +39,7 @@ impl Tally {
     pub(super) fn slice(&mut self, slice: &Slice, add: bool) {
         adjust(&mut self.slices, 1, add);
         adjust(&mut self.endpoints, slice.endpoints.len(), add);
-        let ready = slice.endpoints.iter().filter(|e| e.readiness == Readiness::Ready).count();
-        adjust(&mut self.ready, ready, add);
+        adjust(&mut self.ready, slice.endpoints.ready().count(), add);
         for skipped in &slice.skipped {
             self.skipped(slice.cluster.as_ref(), skipped, add);
         }

@@ -98,6 +98,11 @@ impl EndpointList {
             }
         })
     }
+
+    /// Those that are ready, in their order.
+    pub fn ready(&self) -> impl Iterator<Item = EndpointRef<'_>> {
+        self.iter().filter(|endpoint| endpoint.readiness == Readiness::Ready)
+    }
 }
 
 impl fmt::Debug for EndpointList {

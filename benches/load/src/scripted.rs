@@ -94,11 +94,7 @@ impl Shared {
 impl Scripted {
     /// Starts one on the loopback.
     pub async fn start(bed: &Bed, set: Set) -> Result<Self> {
-        let versioned = |mut object: Value| {
-            object["metadata"]["resourceVersion"] = json!("1");
-            object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
-            object.to_string()
-        };
+        let versioned = |object| rendered(object, "1");
         let shared = Arc::new(Shared {
             set,
             namespaces: objects::namespaces(set).map(versioned).collect(),
@@ -163,15 +159,17 @@ impl Scripted {
     }
 }
 
+/// An object as an API server has it.
+fn rendered(mut object: Value, version: &str) -> String {
+    object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
+    object["metadata"]["resourceVersion"] = json!(version);
+    object.to_string()
+}
+
 /// The slices that change, one after the other, there and back.
 fn moves(set: Set) -> Vec<[String; 2]> {
     let each = objects::slices_of_each(set);
-    let slice = |n: u32, turn| {
-        let mut object = objects::slice(set, n / each, n % each, turn);
-        object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
-        object["metadata"]["resourceVersion"] = json!("VERSION");
-        object.to_string()
-    };
+    let slice = |n: u32, turn| rendered(objects::slice(set, n / each, n % each, turn), "VERSION");
     (0..(set.headless * each).min(4_096)).map(|n| [slice(n, 1), slice(n, 0)]).collect()
 }
 

@@ -15,7 +15,7 @@ use crate::cluster::{self, Result, doing};
 use crate::machine;
 use crate::objects;
 use crate::query::{A, packet};
-use crate::report::Table;
+use crate::report::{Table, spread};
 use crate::rounds::Spread;
 use crate::servers::{Kind, Place, Server, address, endpoint_name};
 use crate::set::Set;
@@ -23,7 +23,7 @@ use crate::set::Set;
 /// What is compared.
 const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
 
-/// Writes for each server.
+/// Writes for each server in a round: the worst of so many is a round's worst.
 const SAMPLES: usize = 200;
 
 /// Writes for one server before it is another's turn.
@@ -54,36 +54,28 @@ fn run_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
     let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
     let servers = kinds.iter().map(|kind| Server::start(*kind, &place)).collect::<Result<Vec<_>>>()?;
     servers.iter().try_for_each(Server::pause)?;
-    let client = cluster.admin();
     let samples = if settings.smoke { BLOCK } else { SAMPLES };
-    let mut times: Vec<Vec<Sample>> = servers.iter().map(|_| Vec::new()).collect();
-    let mut writes = Writes { set, count: 0 };
-    let mut last = None;
-    for block in 0..samples.div_ceil(BLOCK) {
-        for turn in 0..servers.len() {
-            let i = (turn + block) % servers.len();
-            servers[i].resume()?;
-            // What was written for the others comes first.
-            last.map_or(Ok(()), |last| servers[i].caught_up(set, last))?;
-            for _ in 0..BLOCK {
-                let write = writes.next();
-                let (address, query) = (servers[i].v4(), packet(&endpoint_name(set, write.headless, 0), A));
-                let asking = std::thread::spawn(move || until(address, &query, write.wanted));
-                let sent = Instant::now();
-                runtime.block_on(cluster::request(&client, "PATCH", &write.path, Some(&write.body)))?;
-                let answered = Instant::now();
-                let served = asking.join().map_err(|_| "the thread that asks panicked")?.map_err(doing(kinds[i]))?;
-                times[i].push(Sample { from_answer: ms(answered, served), from_write: ms(sent, served) });
-                last = Some((write.headless, 0, write.wanted));
-            }
-            servers[i].pause()?;
-        }
+    let mut run = Run { runtime, client: cluster.admin(), servers: &servers, set, writes: 0, last: None };
+    // What the API server does for the first time does not count.
+    for i in 0..servers.len() {
+        run.turn(i, 1)?;
     }
-    let mut lines = String::from("server\twrite\tfrom_answer_ms\tfrom_write_ms\n");
-    for (kind, times) in kinds.iter().zip(&times) {
-        for (i, Sample { from_answer, from_write }) in times.iter().enumerate() {
-            // Writing to a string can't fail.
-            let _ = writeln!(lines, "{kind}\t{i}\t{from_answer:.3}\t{from_write:.3}");
+    let mut lines = String::from("round\tserver\twrite\tfrom_answer_ms\tfrom_write_ms\n");
+    let mut rounds: Vec<Vec<[f64; 6]>> = vec![Vec::new(); servers.len()];
+    for round in 0..settings.effort.rounds {
+        let mut times: Vec<Vec<Sample>> = servers.iter().map(|_| Vec::new()).collect();
+        for block in 0..samples.div_ceil(BLOCK) {
+            for turn in 0..servers.len() {
+                let i = (turn + block) % servers.len();
+                times[i].extend(run.turn(i, BLOCK)?);
+            }
+        }
+        for ((kind, times), rounds) in kinds.iter().zip(&times).zip(&mut rounds) {
+            for (i, Sample { from_answer, from_write }) in times.iter().enumerate() {
+                // Writing to a string can't fail.
+                let _ = writeln!(lines, "{round}\t{kind}\t{i}\t{from_answer:.3}\t{from_write:.3}");
+            }
+            rounds.push(figures(times));
         }
     }
     settings.keep(&format!("propagation-{set}.tsv"), &lines)?;
@@ -96,18 +88,59 @@ fn run_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
         "p90",
         "worst",
     ]);
-    let figures: Vec<[f64; 6]> = times.iter().map(|times| figures(times)).collect();
-    for (kind, figures) in kinds.iter().zip(&figures) {
-        let row = std::iter::once(kind.to_string()).chain(figures.map(|ms| format!("{ms:.2}")));
-        table.row(row.collect());
+    let row = |name: String, rounds: &[[f64; 6]]| {
+        let of = |i: usize| spread(Spread::of(rounds.iter().map(|figures| figures[i])), 2);
+        std::iter::once(name).chain((0..6).map(of)).collect()
+    };
+    for (kind, rounds) in kinds.iter().zip(&rounds) {
+        table.row(row(kind.to_string(), rounds));
     }
-    if let [ours, theirs] = &figures[..] {
-        // Where an answer comes before the API server's own there is nothing to divide by.
-        let ratio = |i: usize| if theirs[i] > 0.0 { format!("{:.2}", ours[i] / theirs[i]) } else { "–".to_owned() };
-        table.row(std::iter::once(format!("{} ÷ {}", kinds[0], kinds[1])).chain((0..6).map(ratio)).collect());
+    if let [ours, theirs] = &rounds[..] {
+        let ratios: Vec<[f64; 6]> =
+            ours.iter().zip(theirs).map(|(ours, theirs)| std::array::from_fn(|i| ours[i] / theirs[i])).collect();
+        table.row(row(format!("{} ÷ {}", kinds[0], kinds[1]), &ratios));
     }
-    let heading = format!("## From a write to the answer: {samples} writes each, among {} imports", set.imports());
+    let (imports, rounds) = (set.imports(), settings.effort.rounds);
+    let heading = format!("## From a write to the answer: {rounds} times {samples} writes each, among {imports} imports");
     settings.tell(&format!("propagation-{set}.md"), &format!("{heading}\n\n{}", table.render()))
+}
+
+/// The servers, and what was written.
+struct Run<'a> {
+    runtime: &'a Runtime,
+    client: kube::Client,
+    servers: &'a [Server],
+    set: Set,
+    /// So many.
+    writes: u32,
+    /// What was written last: service, endpoint, address.
+    last: Option<(u32, u32, Ipv4Addr)>,
+}
+
+impl Run<'_> {
+    /// Lets one of the servers, which are all held still, take so many writes in.
+    fn turn(&mut self, i: usize, count: usize) -> Result<Vec<Sample>> {
+        let server = &self.servers[i];
+        server.resume()?;
+        // What was written for the others comes first.
+        self.last.map_or(Ok(()), |last| server.caught_up(self.set, last))?;
+        let samples = (0..count).map(|_| self.write(server)).collect();
+        server.pause()?;
+        samples
+    }
+
+    fn write(&mut self, server: &Server) -> Result<Sample> {
+        let write = Write::new(self.set, self.writes);
+        self.writes += 1;
+        let (address, query) = (server.v4(), packet(&endpoint_name(self.set, write.headless, 0), A));
+        let asking = std::thread::spawn(move || until(address, &query, write.wanted));
+        let sent = Instant::now();
+        self.runtime.block_on(cluster::request(&self.client, "PATCH", &write.path, Some(&write.body)))?;
+        let answered = Instant::now();
+        let served = asking.join().map_err(|_| "the thread that asks panicked")?.map_err(doing(server.kind))?;
+        self.last = Some((write.headless, 0, write.wanted));
+        Ok(Sample { from_answer: ms(answered, served), from_write: ms(sent, served) })
+    }
 }
 
 /// What one write took until its address was answered, in milliseconds.
@@ -137,12 +170,6 @@ fn ms(from: Instant, to: Instant) -> f64 {
     }
 }
 
-/// One slice after the other moves to a place where it never was.
-struct Writes {
-    set: Set,
-    count: u32,
-}
-
 /// A change of a slice, and what the first of its endpoints has then.
 struct Write {
     path: String,
@@ -151,16 +178,15 @@ struct Write {
     wanted: Ipv4Addr,
 }
 
-impl Writes {
-    fn next(&mut self) -> Write {
-        let (set, count) = (self.set, self.count);
-        self.count += 1;
+impl Write {
+    /// The one after so many: one slice after the other moves to a place where it was not for long.
+    fn new(set: Set, count: u32) -> Self {
         let headless = count % set.headless;
         let turn = 1 + (count / set.headless % 100) as u8;
         let mut slice = objects::slice(set, headless, 0, turn);
         let namespace = set.namespace(headless);
         let [a, b, c, d] = set.endpoint_address(headless, 0).octets();
-        Write {
+        Self {
             path: format!("/apis/discovery.k8s.io/v1/namespaces/ns-{namespace}/endpointslices/db-{headless}-00000"),
             body: json!({"endpoints": slice["endpoints"].take()}),
             headless,

@@ -23,6 +23,7 @@ fn one_change(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, set: &mut Cl
     let pod = |n: usize| (n * 31 + n / changed * 17) % size.endpoints;
     let changes: Vec<_> = (0..2000).map(|n| set.change(service(n), pod(n), false)).collect();
     let mut next = changes.iter().cycle();
+    group.throughput(Throughput::Elements(1));
     group.bench_function(name, |b| {
         b.iter_batched(
             || next.next().cloned(),

@@ -110,6 +110,9 @@ struct Compare {
     /// Where tables, lines and pictures go
     #[arg(long, default_value = "target/benches")]
     out: PathBuf,
+    /// Where `cargo bench --bench reconcile` left its figures, which `growth` shows too
+    #[arg(long, default_value = "target/criterion")]
+    criterion: PathBuf,
     /// Show in a minute or two that everything runs; the figures mean nothing
     #[arg(long)]
     smoke: bool,
@@ -247,6 +250,7 @@ fn compare(args: Compare) -> Result<(), String> {
             scenarios: args.scenarios.clone(),
             effort: Effort { rounds, span: Duration::from_secs_f64(seconds), others: args.others },
             out: args.out.clone(),
+            criterion: args.criterion.clone(),
             smoke: args.smoke,
         })
     };

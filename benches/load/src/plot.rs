@@ -11,7 +11,8 @@ const TOP: f64 = 46.0;
 const BAR: f64 = 26.0;
 
 /// Colours that differ in lightness too.
-const COLOURS: [&str; 8] = ["#0b6e4f", "#d1495b", "#2e86ab", "#edae49", "#6d597a", "#8d99ae", "#bc6c25", "#3a86ff"];
+const COLOURS: [&str; 10] =
+    ["#0b6e4f", "#d1495b", "#2e86ab", "#edae49", "#6d597a", "#8d99ae", "#bc6c25", "#3a86ff", "#111111", "#d81159"];
 
 /// Bars with their spread, the shortest first as given, on a scale from zero or, where they differ by more than 30
 /// times, a logarithmic one.

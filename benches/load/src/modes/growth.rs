@@ -1,5 +1,8 @@
 //! The same figures for ten times as many services, and ten times again: what grows with the size, and how.
 
+use std::fs;
+
+use serde_json::Value;
 use testbed::Bed;
 use tokio::runtime::Runtime;
 
@@ -17,12 +20,21 @@ const SIZES: [u32; 4] = [100, 1_000, 10_000, 100_000];
 /// What is compared; the echo tells how the machine is.
 const KINDS: [Kind; 3] = [Kind::Echo, Kind::Namesake, Kind::CoreDns];
 
+/// What `cargo bench --bench reconcile` has measured of the controller's plans, in nanoseconds: its name there, in the
+/// picture, and how many of the unit are one.
+const PLANS: [(&str, &str, f64); 2] = [
+    ("all of {} services, nothing to do", "controller: plan all s", 1e9),
+    ("one pod's change among {} services", "controller: plan one µs", 1e3),
+];
+
 /// Measures every size.
 ///
 /// # Errors
-/// Where a server does not start or can't be asked.
+/// Where a server does not start or can't be asked, or nothing is known of the controller's plans.
 pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
     let sizes = if settings.smoke { &SIZES[..2] } else { &SIZES[..] };
+    let plans = PLANS.map(|(of, _, unit)| sizes.iter().map(move |size| planned(settings, of, *size, unit)));
+    let plans: Vec<Vec<f64>> = plans.into_iter().map(Iterator::collect).collect::<Result<_>>()?;
     let mut table =
         Table::new(&["services", "server", "CPU µs/answer", "PSS MB", "start s", "start CPU s", "CPU µs a change"]);
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
@@ -64,8 +76,26 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
             ]);
         }
     }
+    let mut planning = Table::new(&["services", PLANS[0].1, PLANS[1].1]);
+    for (i, &size) in sizes.iter().enumerate() {
+        for ((_, name, _), of) in PLANS.iter().zip(&plans) {
+            point((*name).to_owned(), size, of[i]);
+        }
+        let cells = plans.iter().map(|of| format!("{:.4}", of[i]));
+        planning.row(std::iter::once(size.to_string()).chain(cells).collect());
+    }
     let heading = "## Growth: an eleventh of the services is headless with 20 endpoints each";
-    settings.tell("growth.md", &format!("{heading}\n\n{}", table.render()))?;
+    settings.tell("growth.md", &format!("{heading}\n\n{}\n{}", table.render(), planning.render()))?;
     let picture = plot::growth("What grows with the number of services", "services", "by line", &lines);
     settings.keep("growth.svg", &picture)
+}
+
+/// The median of what Criterion keeps of a benchmark.
+fn planned(settings: &Settings, of: &str, size: u32, unit: f64) -> Result<f64> {
+    let folder = settings.criterion.join("growth, 3 clusters").join(of.replace("{}", &size.to_string()));
+    let file = folder.join("new/estimates.json");
+    let text = fs::read(&file).map_err(|e| format!("{}: {e}; run cargo bench --bench reconcile", file.display()))?;
+    let estimates: Value = serde_json::from_slice(&text).map_err(doing(file.display()))?;
+    let nanoseconds = estimates["median"]["point_estimate"].as_f64();
+    nanoseconds.map(|ns| ns / unit).ok_or_else(|| format!("{}: no median", file.display()))
 }

@@ -29,6 +29,8 @@ pub struct Settings {
     pub effort: Effort,
     /// Where tables, lines and pictures go.
     pub out: PathBuf,
+    /// Where Criterion keeps what `cargo bench` has measured.
+    pub criterion: PathBuf,
     /// Only what a few seconds can show: that everything runs, not what it costs.
     pub smoke: bool,
 }

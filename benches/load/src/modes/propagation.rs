@@ -101,7 +101,8 @@ fn run_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
         table.row(row(format!("{} ÷ {}", kinds[0], kinds[1]), &ratios));
     }
     let (imports, rounds) = (set.imports(), settings.effort.rounds);
-    let heading = format!("## From a write to the answer: {rounds} times {samples} writes each, among {imports} imports");
+    let heading =
+        format!("## From a write to the answer: {rounds} times {samples} writes each, among {imports} imports");
     settings.tell(&format!("propagation-{set}.md"), &format!("{heading}\n\n{}", table.render()))
 }
 

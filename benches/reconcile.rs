@@ -1,19 +1,56 @@
-//! How long the pure half of the controller takes: to take one pod's change in and plan its service, among few and
-//! among many other services; and to plan everything, as after a start. See README.md beside this file.
+//! How long the pure half of the controller takes: to merge the exports of one service; to take one pod's change in and
+//! plan its service, among few and among many other services; and to plan everything, as after a start. See README.md
+//! beside this file.
 
 #[path = "../tests/support/clusterset.rs"]
 mod clusterset;
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::time::Duration;
 
 use clusterset::{Clusterset, NOW, Size};
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use namesake::reconcile::plan_all;
+use namesake::model::{ClusterId, ImportKind, Protocol};
+use namesake::reconcile::exports::Contribution;
+use namesake::reconcile::objects::{Family, Map, ServicePort, Time, Traffic};
+use namesake::reconcile::{Settings, merge, plan_all};
 
 /// How many services of a set are changed in turns.
 const CHANGED: usize = 1000;
+
+/// One service of as many exports as there are clusters, which agree, or all of which want another port.
+fn merging(criterion: &mut Criterion) {
+    let port = |name: &str, port| {
+        let (name, target) = (name.into(), None);
+        ServicePort { name, protocol: Protocol::Tcp, port, app_protocol: None, target }
+    };
+    let mut group = criterion.benchmark_group("merge");
+    for clusters in [2_u16, 10, 100] {
+        for (name, differ) in [("agree", 0), ("differ", 1)] {
+            let export = |n: u16| Contribution {
+                cluster: Cow::Owned(ClusterId::new(&format!("cluster-{n}")).expect("a label")),
+                created: Time(i64::from(n)),
+                kind: ImportKind::ClusterSetIp,
+                ports: Cow::Owned(vec![port("http", 80 + n * differ), port("metrics", 9090)]),
+                families: Cow::Owned(vec![Family::V4]),
+                traffic: Cow::Owned(Traffic::default()),
+                labels: Cow::Owned(Map::new()),
+                annotations: Cow::Owned(Map::new()),
+                selector: Cow::Owned(Map::new()),
+                publish_not_ready: false,
+                remembered: false,
+            };
+            let exports: Vec<Contribution<'_>> = (0..clusters).map(export).collect();
+            let settings = Settings::default();
+            group.bench_function(format!("{clusters} exports that {name}"), |b| {
+                b.iter(|| merge(black_box(&exports), &settings).expect("a service"));
+            });
+        }
+    }
+    group.finish();
+}
 
 /// One pod becomes unready, then ready again: nothing is applied in between, so each plan is the same work.
 fn one_change(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, set: &mut Clusterset, size: Size) {
@@ -88,6 +125,6 @@ fn growth(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(3));
-    targets = everywhere, pairs, growth
+    targets = merging, everywhere, pairs, growth
 }
 criterion_main!(benches);

@@ -149,7 +149,10 @@ impl Feed {
         for (object, Skipped { reason, what }) in effects.skipped {
             tracing::warn!(object, reason = reason.as_str(), "{object}: {what}");
         }
-        self.pending.extend(effects.dirty);
+        // Before the first build nothing is served: that one builds all there is.
+        if self.store.state().synced() {
+            self.pending.extend(effects.dirty);
+        }
         for resource in completed {
             self.complete[resource as usize] = true;
             self.health.mark_synced(resource);
@@ -163,22 +166,26 @@ impl Feed {
         if needed.iter().any(|resource| !self.complete[*resource as usize]) {
             return;
         }
-        let first = !self.store.state().synced();
-        self.recent.retain(|_, at| now.instant.saturating_duration_since(*at) < COALESCE);
-        let due: Vec<_> = self.pending.iter().filter(|key| !self.recent.contains_key(*key)).cloned().collect();
         let index = Arc::clone(&self.index);
         let index = index.read().unwrap_or_else(PoisonError::into_inner);
-        for key in due {
-            self.pending.remove(&key);
-            self.build(&index, &key, first, now);
-            if !first {
-                self.recent.insert(key, now.instant);
+        if !self.store.state().synced() {
+            for key in index.services() {
+                self.build(&index, key, true, now);
             }
-        }
-        if first {
             self.triggered = HashMap::new(); // they are older than we are: no latency of ours
             self.store.set_synced();
         }
+        self.recent.retain(|_, at| now.instant.saturating_duration_since(*at) < COALESCE);
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.retain(|key| {
+            let waits = self.recent.contains_key(key);
+            if !waits {
+                self.build(&index, key, false, now);
+                self.recent.insert(key.clone(), now.instant);
+            }
+            waits
+        });
+        self.pending = pending;
         // The room that a list of everything took is not needed until the next one.
         self.pending.shrink_to(BURST);
         self.recent.shrink_to(BURST);

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Run without, it counts the instructions of that: those in the loop that answers, so that set-up does not count,
-//! of twice as many queries less those of once as many, so that nothing else does.
+//! of many queries less those of none, so that nothing else does.
 
 #[path = "support/mix.rs"]
 mod mix;

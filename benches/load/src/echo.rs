@@ -16,6 +16,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::machine::receive_buffer;
 use crate::tcp::message;
 
 /// As many as Namesake takes.
@@ -26,9 +27,6 @@ const MESSAGE: usize = 4096;
 
 /// From one buffer to the next, so that their beginnings don't push each other out of the first cache.
 const STRIDE: usize = MESSAGE + 3 * 64;
-
-/// The same receive buffer as Namesake's.
-const BUFFER: usize = 4 << 20;
 
 /// Sockets that are bound and not served yet.
 pub struct Bound {
@@ -49,7 +47,7 @@ impl Bound {
             if address.is_ipv6() {
                 socket.set_only_v6(true)?;
             }
-            socket.set_recv_buffer_size(BUFFER)?;
+            receive_buffer(&socket)?;
             socket.bind(&address.into())?;
             Ok((address, socket, listener))
         };

@@ -29,13 +29,6 @@ impl Histogram {
         self.longest = self.longest.max(nanos);
     }
 
-    /// Takes those of another in.
-    pub fn merge(&mut self, other: &Self) {
-        self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
-        self.total += other.total;
-        self.longest = self.longest.max(other.longest);
-    }
-
     /// How many were counted.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -2,16 +2,32 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
+use socket2::Socket;
 
 /// The core of the server that is measured.
 pub const SERVER: usize = 0;
 
 /// The core of the client, and of everything else.
 pub const CLIENT: usize = 1;
+
+/// What a socket may hold that is not read yet, in octets: as much as Namesake's.
+const BUFFER: usize = 4 << 20;
+
+/// Gives a socket its receive buffer, as Namesake does: beyond the limit of the machine (`net.core.rmem_max`) where that is
+/// allowed.
+///
+/// # Errors
+/// Where there is no such socket.
+pub fn receive_buffer(socket: &Socket) -> io::Result<()> {
+    setsockopt(socket, sockopt::RcvBufForce, &BUFFER).or_else(|_| socket.set_recv_buffer_size(BUFFER))
+}
 
 /// Ticks of a second in `/proc`: the same on every Linux that Rust runs on.
 const HERTZ: f64 = 100.0;
@@ -44,13 +60,43 @@ pub fn pin_all(pids: &[u32], cores: &[usize]) {
 
 /// Keeps the servers' core free: this process, and the control planes that it has started, go to the client's.
 pub fn beside_the_client() {
-    let me = std::process::id();
-    let control = |pid: u32| {
+    pin_all(&[vec![std::process::id()], control_planes()].concat(), &[CLIENT]);
+}
+
+/// The processes of the control planes that this process has started.
+fn control_planes() -> Vec<u32> {
+    let is = |pid: &u32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         matches!(name.trim(), "etcd" | "kube-apiserver")
     };
-    let pids: Vec<u32> = tree(me).into_iter().filter(|pid| *pid == me || control(*pid)).collect();
-    pin_all(&pids, &[CLIENT]);
+    tree(std::process::id()).into_iter().filter(is).collect()
+}
+
+/// Holds the control planes still until it ends: they would take the client's core now and then, and a query that waits
+/// for it counts as the server's.
+pub struct Still(Vec<u32>);
+
+impl Still {
+    /// Begins.
+    #[must_use]
+    pub fn begin() -> Self {
+        let still = Self(control_planes());
+        still.signal(Signal::SIGSTOP);
+        still
+    }
+
+    fn signal(&self, signal: Signal) {
+        for pid in &self.0 {
+            // One that has ended does nothing either.
+            let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
+        }
+    }
+}
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGCONT);
+    }
 }
 
 /// Lets this process, and what it starts from now on, run on both cores, for work that is not measured.

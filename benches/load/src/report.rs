@@ -71,8 +71,10 @@ pub fn servers(figures: &Figures) -> String {
         "p99 µs",
         "p99.9 µs",
         "PSS MB",
+        "RSS MB",
         "lost",
         "wrong",
+        "cut short %",
         "octets",
     ];
     let mut table = Table::new(&headings);
@@ -93,8 +95,13 @@ pub fn servers(figures: &Figures) -> String {
             format!("{:.0}", us(0.99)),
             format!("{:.0}", us(0.999)),
             format!("{:.1}", of(&|sample| sample.memory.pss as f64 / 1e6).median),
+            format!("{:.1}", of(&|sample| sample.memory.rss as f64 / 1e6).median),
             (sum(&|sample| sample.tally.lost) + sum(&|sample| sample.tally.unsent)).to_string(),
             sum(&|sample| sample.tally.wrong).to_string(),
+            format!(
+                "{:.1}",
+                of(&|sample| sample.tally.truncated as f64 * 100.0 / sample.tally.answered.max(1) as f64).median
+            ),
             format!("{:.0}", of(&|sample| sample.tally.octets as f64 / sample.tally.answered.max(1) as f64).median),
         ]);
     }
@@ -107,7 +114,7 @@ const FAST: [Kind; 3] = [Kind::Nsd, Kind::Knot, Kind::Hickory];
 /// How ours stands to each of the others, and to the best of those that are fast.
 #[must_use]
 pub fn ratios(figures: &Figures) -> String {
-    let mut table = Table::new(&["namesake ÷", "CPU/answer", "p50", "p99", "p99.9", "PSS"]);
+    let mut table = Table::new(&["namesake ÷", "CPU/answer", "p50", "p99", "p99.9", "RSS"]);
     let others = figures.rows.iter().map(|row| row.kind).filter(|kind| *kind != Kind::Namesake);
     let mut against: Vec<(String, Vec<Kind>)> = others.map(|kind| (kind.to_string(), vec![kind])).collect();
     let there: Vec<Kind> = FAST.into_iter().filter(|kind| figures.row(*kind).is_some()).collect();
@@ -127,7 +134,7 @@ pub fn ratios(figures: &Figures) -> String {
             ratio(&quantile(0.5)),
             ratio(&quantile(0.99)),
             ratio(&quantile(0.999)),
-            ratio(&|sample| sample.memory.pss as f64),
+            ratio(&|sample| sample.memory.rss as f64),
         ]);
     }
     if figures.row(Kind::Namesake).is_some() { table.render() } else { String::new() }
@@ -146,7 +153,8 @@ pub fn heading(figures: &Figures, rounds: usize, seconds: f64) -> String {
         (0, n) => format!("; {n} rounds were measured anew since the machine was busy with other things"),
         (n, _) => format!("; DISTURBED: in {n} rounds the machine was busy with other things"),
     };
-    format!("{}: {pace}; {rounds} rounds of {seconds} s{disturbed}", figures.scenario.name)
+    let wrong = if figures.wrong() > 0 { "; WRONG: not all answers are what they must be" } else { "" };
+    format!("{}: {pace}; {rounds} rounds of {seconds} s{disturbed}{wrong}", figures.scenario.name)
 }
 
 /// Every sample as a line of tab-separated values, with a heading.
@@ -154,7 +162,7 @@ pub fn heading(figures: &Figures, rounds: usize, seconds: f64) -> String {
 pub fn lines(figures: &Figures) -> String {
     let mut text = String::from(
         "scenario\tserver\tround\tanswered\tseconds\tcpu_s\tuser_s\tkernel_s\tp50_us\tp99_us\tp999_us\tlost\tunsent\tlate\twrong\
-         \ttruncated\tpss\trss\tothers\n",
+         \ttruncated\tclosed\tpss\trss\tothers\n",
     );
     for Row { kind, samples } in &figures.rows {
         for (round, sample) in samples.iter().enumerate() {
@@ -162,7 +170,7 @@ pub fn lines(figures: &Figures) -> String {
             let us = |share| tally.latency.quantile(share).as_secs_f64() * 1e6;
             let _ = writeln!(
                 text,
-                "{}\t{kind}\t{round}\t{}\t{:.3}\t{:.6}\t{:.2}\t{:.2}\t{:.1}\t{:.1}\t{:.1}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.2}",
+                "{}\t{kind}\t{round}\t{}\t{:.3}\t{:.6}\t{:.2}\t{:.2}\t{:.1}\t{:.1}\t{:.1}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.2}",
                 figures.scenario.name,
                 tally.answered,
                 tally.elapsed.as_secs_f64(),
@@ -177,6 +185,7 @@ pub fn lines(figures: &Figures) -> String {
                 tally.late,
                 tally.wrong,
                 tally.truncated,
+                tally.closed,
                 sample.memory.pss,
                 sample.memory.rss,
                 sample.others

@@ -206,8 +206,21 @@ impl Server {
     ///
     /// # Errors
     /// Where it does not come.
-    pub fn caught_up(&self, set: Set, (headless, endpoint, wanted): (u32, u32, Ipv4Addr)) -> Result<()> {
-        let deadline = Instant::now() + CATCH_UP;
+    pub fn caught_up(&self, set: Set, last: (u32, u32, Ipv4Addr)) -> Result<()> {
+        self.caught_up_within(set, last, CATCH_UP)
+    }
+
+    /// The same, however long it may take.
+    ///
+    /// # Errors
+    /// Where it does not come.
+    pub fn caught_up_within(
+        &self,
+        set: Set,
+        (headless, endpoint, wanted): (u32, u32, Ipv4Addr),
+        within: Duration,
+    ) -> Result<()> {
+        let deadline = Instant::now() + within;
         loop {
             let got = self.address_of(set, headless, endpoint);
             if got == Some(wanted) {
@@ -234,12 +247,19 @@ impl Server {
                 }
                 let ended = self.process.exited().map_err(doing(self.kind))?;
                 if ended.is_some() || Instant::now() > deadline {
-                    let why = ended.map_or("does not answer".to_owned(), |status| format!("ended ({status})"));
-                    return Err(format!("{} {why}; its last words:\n{}", self.kind, self.process.log_tail(20)));
+                    return Err(self.lost("does not answer"));
                 }
             }
         }
         Ok(())
+    }
+
+    /// An error that also says whether the server has ended, and its last words.
+    #[must_use]
+    pub fn lost(&self, what: &str) -> String {
+        let ended =
+            self.process.exited().ok().flatten().map_or(String::new(), |status| format!(", and ended ({status})"));
+        format!("{}: {what}{ended}; its last words:\n{}", self.kind, self.process.log_tail(20))
     }
 
     /// Whether a query gets the answer that it should, within 20 ms.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use testbed::Bed;
 
@@ -118,6 +119,29 @@ pub(crate) fn command(kind: Kind, place: &Place<'_>, port: u16, admin: u16) -> R
         }
     };
     Ok((found(&program)?, args))
+}
+
+/// What the servers call themselves, for those who want to compare with other versions.
+pub(crate) fn versions(kinds: &[Kind], namesake: &Path) -> String {
+    let coredns = testbed::binaries().map(|folder| folder.join("coredns")).unwrap_or_default();
+    let asked = kinds.iter().filter_map(|kind| {
+        let (program, flag): (&Path, _) = match kind {
+            Kind::Namesake => (namesake, "--version"),
+            Kind::Nsd => (Path::new("nsd"), "-v"),
+            Kind::Knot => (Path::new("knotd"), "--version"),
+            Kind::Bind => (Path::new("named"), "-v"),
+            Kind::PowerDns => (Path::new("pdns_server"), "--version"),
+            Kind::CoreDns => (&coredns, "-version"),
+            _ => return None, // of this package, or one of these with something switched on
+        };
+        let output = Command::new(found(program).ok()?).arg(flag).output().ok()?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        // What they say may begin with a date.
+        let version = said.lines().find(|line| line.contains(char::is_numeric))?;
+        Some(format!("{kind}: {}", version.trim()))
+    });
+    asked.collect::<Vec<_>>().join("\n")
 }
 
 /// Where a program is: servers are often outside of a user's path.

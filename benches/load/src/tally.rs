@@ -28,7 +28,7 @@ pub struct Tally {
     pub octets: u64,
     /// TCP connections that the server closed.
     pub closed: u64,
-    /// From the first query to the last answer.
+    /// How long was asked: answers that came a little after it count.
     pub elapsed: Duration,
     /// From when a query was due to its answer.
     pub latency: Histogram,
@@ -51,22 +51,6 @@ impl Tally {
         if !is_response || !same || strict && !query.expected.fits(header) {
             self.wrong += 1;
         }
-    }
-
-    /// Takes the counts of another run in; both took their time one after the other.
-    pub fn merge(&mut self, other: &Self) {
-        self.sent += other.sent;
-        self.answered += other.answered;
-        self.lost += other.lost;
-        self.late += other.late;
-        self.wrong += other.wrong;
-        self.unsent += other.unsent;
-        self.truncated += other.truncated;
-        self.rcodes.iter_mut().zip(other.rcodes).for_each(|(a, b)| *a += b);
-        self.octets += other.octets;
-        self.closed += other.closed;
-        self.elapsed += other.elapsed;
-        self.latency.merge(&other.latency);
     }
 
     /// Answers a second.

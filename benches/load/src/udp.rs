@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::machine::receive_buffer;
 use crate::query::{LONGEST, Pool};
 use crate::slots::{PATIENCE, Slots};
 use crate::tally::Tally;
@@ -23,7 +24,7 @@ const BATCH: usize = 32;
 /// The largest answer that is read.
 const MESSAGE: usize = 4096;
 
-/// What each socket may hold while the others are served.
+/// What each socket may send before it is taken.
 const BUFFER: usize = 4 << 20;
 
 /// How often it is looked for lost queries.
@@ -175,7 +176,7 @@ impl Due {
 impl Link {
     fn new(server: SocketAddr, room: usize) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(server), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_recv_buffer_size(BUFFER)?;
+        receive_buffer(&socket)?;
         socket.set_send_buffer_size(BUFFER)?;
         socket.connect(&server.into())?;
         socket.set_nonblocking(true)?;

@@ -27,13 +27,23 @@ const PLANS: [(&str, &str, f64); 2] = [
     ("one pod's change among {} services", "controller: plan one µs", 1e3),
 ];
 
+/// And of the largest set of many clusters, in the same way.
+const TEN: [&str; 3] = [
+    "one pod's change among 10000 services",
+    "all of 10000 services, nothing to do",
+    "all of 10000 services, nothing imported yet",
+];
+
 /// Measures every size.
 ///
 /// # Errors
 /// Where a server does not start or can't be asked, or nothing is known of the controller's plans.
 pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
     let sizes = if settings.smoke { &SIZES[..2] } else { &SIZES[..] };
-    let plans = PLANS.map(|(of, _, unit)| sizes.iter().map(move |size| planned(settings, of, *size, unit)));
+    let of_size = |of: &str, size: &u32| of.replace("{}", &size.to_string());
+    let plans = PLANS.map(|(of, _, unit)| {
+        sizes.iter().map(move |size| planned(settings, "growth, 3 clusters", &of_size(of, size), unit))
+    });
     let plans: Vec<Vec<f64>> = plans.into_iter().map(Iterator::collect).collect::<Result<_>>()?;
     let mut table =
         Table::new(&["services", "server", "CPU µs/answer", "PSS MB", "start s", "start CPU s", "CPU µs a change"]);
@@ -48,6 +58,9 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
         let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
         // The scripted one, which is as fast for each size: a real one would take its own part in what grows.
         let side = queries::start(runtime, &bed, settings, &kinds, set, true)?;
+        if !side.missing.is_empty() {
+            return Err(side.missing.join("\n"));
+        }
         let figures = measure(&queries::scenario(set, "saturated"), &side.servers, settings.effort)?;
         let starts: Vec<_> = side.servers.iter().map(|server| server.started).collect();
         drop(side);
@@ -84,16 +97,24 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
         let cells = plans.iter().map(|of| format!("{:.4}", of[i]));
         planning.row(std::iter::once(size.to_string()).chain(cells).collect());
     }
+    let mut tables = vec![table, planning];
+    if !settings.smoke {
+        let mut ten = Table::new(&["10,000 services, 10 clusters", "ms"]);
+        for of in TEN {
+            ten.row(vec![of.to_owned(), format!("{:.3}", planned(settings, "plan 10 clusters", of, 1e6)?)]);
+        }
+        tables.push(ten);
+    }
     let heading = "## Growth: an eleventh of the services is headless with 20 endpoints each";
-    settings.tell("growth.md", &format!("{heading}\n\n{}\n{}", table.render(), planning.render()))?;
+    let tables: Vec<String> = tables.iter().map(Table::render).collect();
+    settings.tell("growth.md", &format!("{heading}\n\n{}", tables.join("\n")))?;
     let picture = plot::growth("What grows with the number of services", "services", "by line", &lines);
     settings.keep("growth.svg", &picture)
 }
 
 /// The median of what Criterion keeps of a benchmark.
-fn planned(settings: &Settings, of: &str, size: u32, unit: f64) -> Result<f64> {
-    let folder = settings.criterion.join("growth, 3 clusters").join(of.replace("{}", &size.to_string()));
-    let file = folder.join("new/estimates.json");
+fn planned(settings: &Settings, group: &str, of: &str, unit: f64) -> Result<f64> {
+    let file = settings.criterion.join(group).join(of).join("new/estimates.json");
     let text = fs::read(&file).map_err(|e| format!("{}: {e}; run cargo bench --bench reconcile", file.display()))?;
     let estimates: Value = serde_json::from_slice(&text).map_err(doing(file.display()))?;
     let nanoseconds = estimates["median"]["point_estimate"].as_f64();

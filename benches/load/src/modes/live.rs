@@ -9,6 +9,7 @@ use testbed::{Bed, Cluster, Part};
 use tokio::runtime::Runtime;
 
 use super::Settings;
+use super::propagation::Write;
 use crate::cluster::{self, Result, doing};
 use crate::machine::{self, Cpu, Memory};
 use crate::objects::slices_of_each;
@@ -16,9 +17,6 @@ use crate::report::{Table, spread};
 use crate::rounds::Spread;
 use crate::servers::{Kind, Place, Server, Started};
 use crate::set::Set;
-
-/// What is compared.
-const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
 
 /// After the first answers a server still puts things in order; then its memory is looked at.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -45,7 +43,7 @@ pub fn start(runtime: &Runtime, settings: &Settings) -> Result<()> {
         let cluster = runtime.block_on(cluster::start(&bed, set))?;
         let kubeconfig = Some(cluster.kubeconfig());
         let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig };
-        let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
+        let kinds = settings.live();
         let mut all: Vec<Vec<(Started, Memory)>> = vec![Vec::new(); kinds.len()];
         // The API server has just been written to and reads some things for the first time: a start of each that does
         // not count.
@@ -106,60 +104,67 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
     machine::beside_the_client();
     let kubeconfig = Some(cluster.kubeconfig());
     let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig };
-    let kinds = KINDS.into_iter().filter(|kind| settings.servers.contains(kind));
-    let servers = kinds.map(|kind| Server::start(kind, &place)).collect::<Result<Vec<_>>>()?;
-    std::thread::sleep(SETTLE);
-    let mut before = Vec::new();
-    for server in &servers {
-        let pids = machine::tree(server.process.pid());
-        before.push(Memory::of(&pids));
-        machine::forget_peak(&pids);
-    }
-    let taken = |server: &Server| runtime.block_on(taken_in(server.admin()));
-    let ours = servers.iter().find(|server| server.kind == Kind::Namesake);
-    let wanted = ours.map(|ours| taken(ours).map(|count| count + list_length(set))).transpose()?;
-    runtime.block_on(restart(&cluster))?;
-    let begin = Instant::now();
-    while let (Some(ours), Some(wanted)) = (ours, wanted)
-        && taken(ours)? < wanted
-    {
-        if begin.elapsed() > PATIENCE {
-            return Err("namesake did not read the lists again".to_owned());
+    let servers = settings.live().into_iter().map(|kind| Server::start(kind, &place)).collect::<Result<Vec<_>>>()?;
+    let memory = |server: &Server| Memory::of(&machine::tree(server.process.pid()));
+    let mut all: Vec<Vec<(Memory, Memory)>> = vec![Vec::new(); servers.len()];
+    for round in 0..settings.effort.rounds {
+        quiet(&servers)?;
+        let before: Vec<Memory> = servers.iter().map(memory).collect();
+        servers.iter().for_each(|server| machine::forget_peak(&machine::tree(server.process.pid())));
+        let taken = |server: &Server| runtime.block_on(taken_in(server.admin()));
+        let ours = servers.iter().find(|server| server.kind == Kind::Namesake);
+        let wanted = ours.map(|ours| taken(ours).map(|count| count + list_length(set))).transpose()?;
+        runtime.block_on(restart(&cluster, round))?;
+        let begin = Instant::now();
+        while let (Some(ours), Some(wanted)) = (ours, wanted)
+            && taken(ours)? < wanted
+        {
+            if begin.elapsed() > PATIENCE {
+                return Err("namesake did not read the lists again".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(100));
         }
-        std::thread::sleep(Duration::from_millis(100));
+        // CoreDNS does not say when it has read them. Its old version is compacted, so it hears of a new write by way of
+        // a new list alone.
+        let write = Write::new(set, u32::try_from(round).unwrap_or(0));
+        runtime.block_on(cluster::request(&cluster.admin(), "PATCH", &write.path, Some(&write.body)))?;
+        let last = (write.headless, 0, write.wanted);
+        servers.iter().try_for_each(|server| server.caught_up_within(set, last, PATIENCE))?;
+        quiet(&servers)?;
+        all.iter_mut().zip(&servers).zip(before).for_each(|((all, server), before)| all.push((before, memory(server))));
     }
-    let took = begin.elapsed().as_secs_f64();
-    // CoreDNS does not say when it is done: then it is quiet.
-    quiet(&servers);
     let mut table = Table::new(&["server", "before: RSS MB", "most while lists are read MB", "÷", "after MB"]);
-    for (server, before) in servers.iter().zip(before) {
-        let after = Memory::of(&machine::tree(server.process.pid()));
+    for (server, rounds) in servers.iter().zip(&all) {
+        let of =
+            |figure: &dyn Fn(&(Memory, Memory)) -> f64, digits| spread(Spread::of(rounds.iter().map(figure)), digits);
         table.row(vec![
             server.kind.to_string(),
-            format!("{:.1}", before.rss as f64 / 1e6),
-            format!("{:.1}", after.peak as f64 / 1e6),
-            format!("{:.2}", after.peak as f64 / before.rss as f64),
-            format!("{:.1}", after.rss as f64 / 1e6),
+            of(&|(before, _)| before.rss as f64 / 1e6, 1),
+            of(&|(_, after)| after.peak as f64 / 1e6, 1),
+            of(&|(before, after)| after.peak as f64 / before.rss as f64, 2),
+            of(&|(_, after)| after.rss as f64 / 1e6, 1),
         ]);
     }
-    let (imports, endpoints) = (set.imports(), set.all_endpoints());
-    let heading = format!(
-        "## All lists read again: {imports} imports, {endpoints} endpoints; ours {took:.1} s after the API server was back"
-    );
+    let (imports, endpoints, rounds) = (set.imports(), set.all_endpoints(), settings.effort.rounds);
+    let heading = format!("## All lists read again: {imports} imports, {endpoints} endpoints, {rounds} times");
     settings.tell(&format!("relist-{set}.md"), &format!("{heading}\n\n{}", table.render()))
 }
 
 /// Waits until none of them does anything worth naming.
-fn quiet(servers: &[Server]) {
+fn quiet(servers: &[Server]) -> Result<()> {
     let begin = Instant::now();
     let mut quiet = 0;
-    while quiet < 3 && begin.elapsed() < PATIENCE {
+    while quiet < 3 {
+        if begin.elapsed() > PATIENCE {
+            return Err(format!("a server is still busy after {PATIENCE:?}"));
+        }
         let pids: Vec<u32> = servers.iter().flat_map(|server| machine::tree(server.process.pid())).collect();
         let before = Cpu::of(&pids);
         std::thread::sleep(SETTLE);
         let busy = Cpu::of(&pids).since(&before).all > 0.05 * SETTLE.as_secs_f64();
         quiet = if busy { 0 } else { quiet + 1 };
     }
+    Ok(())
 }
 
 /// Objects in the lists that Namesake reads.
@@ -174,9 +179,10 @@ pub(super) async fn taken_in(admin: SocketAddr) -> Result<u64> {
     Ok(values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64)
 }
 
-async fn restart(cluster: &Cluster) -> Result<()> {
+async fn restart(cluster: &Cluster, round: usize) -> Result<()> {
     // Something has to happen that the watches have not seen, or they go on where they were.
-    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "later"}});
+    let meta = json!({"namespace": "default", "name": format!("later-{round}")});
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta});
     cluster::request(&cluster.admin(), "POST", "/api/v1/namespaces/default/configmaps", Some(&map)).await?;
     cluster.compact().await.map_err(doing("compacting"))?;
     cluster.kill(Part::Api).map_err(doing("ending the API server"))?;

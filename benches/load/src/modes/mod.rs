@@ -35,7 +35,15 @@ pub struct Settings {
     pub smoke: bool,
 }
 
+/// The servers that read from an API server, without variants.
+const LIVE: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
+
 impl Settings {
+    /// Those of [`LIVE`] that are to be measured.
+    pub(crate) fn live(&self) -> Vec<Kind> {
+        LIVE.into_iter().filter(|kind| self.servers.contains(kind)).collect()
+    }
+
     /// Prints a text, and keeps it.
     pub(crate) fn tell(&self, file: &str, text: &str) -> Result<()> {
         println!("{text}");

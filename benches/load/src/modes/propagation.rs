@@ -17,11 +17,8 @@ use crate::objects;
 use crate::query::{A, packet};
 use crate::report::{Table, spread};
 use crate::rounds::Spread;
-use crate::servers::{Kind, Place, Server, address, endpoint_name};
+use crate::servers::{Place, Server, address, endpoint_name};
 use crate::set::Set;
-
-/// What is compared.
-const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
 
 /// Writes for each server in a round: the worst of so many is a round's worst.
 const SAMPLES: usize = 200;
@@ -51,7 +48,7 @@ fn run_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
     let cluster = runtime.block_on(cluster::start(&bed, set))?;
     machine::beside_the_client();
     let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig: Some(cluster.kubeconfig()) };
-    let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
+    let kinds = settings.live();
     let servers = kinds.iter().map(|kind| Server::start(*kind, &place)).collect::<Result<Vec<_>>>()?;
     servers.iter().try_for_each(Server::pause)?;
     let samples = if settings.smoke { BLOCK } else { SAMPLES };
@@ -172,16 +169,16 @@ fn ms(from: Instant, to: Instant) -> f64 {
 }
 
 /// A change of a slice, and what the first of its endpoints has then.
-struct Write {
-    path: String,
-    body: Value,
-    headless: u32,
-    wanted: Ipv4Addr,
+pub(super) struct Write {
+    pub(super) path: String,
+    pub(super) body: Value,
+    pub(super) headless: u32,
+    pub(super) wanted: Ipv4Addr,
 }
 
 impl Write {
     /// The one after so many: one slice after the other moves to a place where it was not for long.
-    fn new(set: Set, count: u32) -> Self {
+    pub(super) fn new(set: Set, count: u32) -> Self {
         let headless = count % set.headless;
         let turn = 1 + (count / set.headless % 100) as u8;
         let mut slice = objects::slice(set, headless, 0, turn);

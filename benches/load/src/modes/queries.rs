@@ -12,9 +12,9 @@ use crate::scripted::Scripted;
 use crate::servers::{Kind, Place, Server};
 use crate::set::Set;
 use crate::udp::Pace;
-use crate::{plot, report};
+use crate::{plot, report, setup};
 
-/// Queries outstanding where a server is saturated: more than a batch of any of them, and less than a receive buffer.
+/// Queries outstanding where a server is saturated: several batches of any of them, so that none ever waits.
 const WINDOW: usize = 256;
 
 /// Sets of more imports than this are asked in fewer ways, and come from the scripted API server: writing them into a
@@ -77,6 +77,8 @@ enum Source {
 pub struct Side {
     /// The servers; the first that were asked for come first.
     pub servers: Vec<Server>,
+    /// Why others are not among them.
+    pub missing: Vec<String>,
     // Held for as long as its readers run.
     _source: Option<Source>,
 }
@@ -84,7 +86,7 @@ pub struct Side {
 /// Starts them, with an API server if one of them reads from it: a real one or the scripted one.
 ///
 /// # Errors
-/// Where one does not start.
+/// Where that does not start.
 pub fn start(
     runtime: &Runtime,
     bed: &Bed,
@@ -104,29 +106,45 @@ pub fn start(
         Source::Scripted(scripted) => scripted.kubeconfig.clone(),
     });
     let place = Place { bed, namesake: &settings.namesake, set, kubeconfig };
-    let mut servers = Vec::new();
+    let (mut servers, mut missing) = (Vec::new(), Vec::new());
     for &kind in kinds {
-        let server = Server::start(kind, &place)?;
-        eprintln!("{kind} answers after {:.2} s", server.started.ready);
-        servers.push(server);
+        match Server::start(kind, &place) {
+            Ok(server) => {
+                eprintln!("{kind} answers after {:.2} s", server.started.ready);
+                servers.push(server);
+            }
+            Err(error) => {
+                eprintln!("{kind} is left out: {error}");
+                missing.push(format!("{set}: {error}"));
+            }
+        }
     }
-    Ok(Side { servers, _source: source })
+    Ok(Side { servers, missing, _source: source })
 }
 
-/// Measures every set.
+/// Measures every set. What goes wrong with one server or one way of asking leaves the others as they are.
 ///
 /// # Errors
-/// Where a server does not start or can't be asked.
+/// All that went wrong: a server that did not start or could not be asked, and wrong answers.
 pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
+    settings.tell("servers.md", &setup::versions(&settings.servers, &settings.namesake))?;
+    let mut wrong = Vec::new();
     for &set in &settings.sets {
         let bed = Bed::new().map_err(doing("a folder for the servers"))?;
         let side = start(runtime, &bed, settings, &settings.servers, set, set.imports() > LARGE)?;
+        wrong.extend(side.missing.iter().cloned());
         for scenario in scenarios(settings, set) {
-            let figures = measure(&scenario, &side.servers, settings.effort)?;
-            tell(settings, &figures)?;
+            match measure(&scenario, &side.servers, settings.effort) {
+                Ok(figures) => {
+                    tell(settings, &figures)?;
+                    let count = figures.wrong();
+                    wrong.extend((count > 0).then(|| format!("{}: {count} wrong answers", scenario.name)));
+                }
+                Err(error) => wrong.push(error),
+            }
         }
     }
-    Ok(())
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
 /// Prints a scenario's tables and keeps them, its lines and its pictures.

@@ -21,9 +21,6 @@ const RATE: f64 = 1_000.0;
 /// After it has caught up a server still puts things in order.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What is compared.
-const KINDS: [Kind; 2] = [Kind::Namesake, Kind::CoreDns];
-
 /// CPU time of each server in one round, as a share of a core: while nothing happens, and while changes come.
 pub struct Shares {
     /// Which servers.
@@ -43,7 +40,7 @@ pub fn shares(runtime: &Runtime, settings: &Settings, set: Set) -> Result<Shares
     let scripted = runtime.block_on(Scripted::start(&bed, set))?;
     machine::beside_the_client();
     let place = Place { bed: &bed, namesake: &settings.namesake, set, kubeconfig: Some(scripted.kubeconfig.clone()) };
-    let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
+    let kinds = settings.live();
     let servers = kinds.iter().map(|kind| Server::start(*kind, &place)).collect::<Result<Vec<_>>>()?;
     servers.iter().try_for_each(Server::pause)?;
     let mut rounds = vec![Vec::new(); servers.len()];

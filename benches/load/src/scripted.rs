@@ -1,6 +1,6 @@
 //! An API server that does nothing but to list a set and to tell its watches of changes, at a rate that a real one on
 //! the same two cores could not write. Both Namesake and CoreDNS take it for real: lists in pages, watches in lines,
-//! bookmarks, errors for what it does not have.
+//! slices in protobuf for those who ask for that, bookmarks, errors for what it does not have.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testbed::Bed;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{Result, doing};
 use crate::objects;
+use crate::protobuf;
+use crate::rendered::{Rendered, rendered};
 use crate::set::{SLICE, Set};
 
 /// Events that a watch may be behind before it is cut off.
@@ -53,10 +55,10 @@ struct Shared {
     namespaces: Vec<String>,
     imports: Vec<String>,
     /// Some slices as they are when moved and when back, rendered: what is measured beside them must not wait for it.
-    moves: Vec<[String; 2]>,
+    moves: Vec<[Rendered; 2]>,
     sent: AtomicU64,
-    /// Changes of slices, as lines.
-    events: broadcast::Sender<Arc<str>>,
+    /// Changes of slices.
+    events: broadcast::Sender<Arc<Rendered>>,
     /// Locked while a change is made and sent, so that no list and no watch that begins then misses it.
     now: Mutex<Now>,
 }
@@ -64,9 +66,9 @@ struct Shared {
 /// What changes.
 struct Now {
     version: u64,
-    slices: Vec<String>,
+    slices: Vec<Rendered>,
     /// The last changes, with their versions.
-    history: VecDeque<(u64, Arc<str>)>,
+    history: VecDeque<(u64, Arc<Rendered>)>,
 }
 
 impl Shared {
@@ -79,15 +81,15 @@ impl Shared {
         let mut now = self.now();
         now.version += 1;
         let version = now.version;
-        let slice = self.moves[n][turn].replacen("VERSION", &version.to_string(), 1);
-        let line: Arc<str> = format!("{{\"type\":\"MODIFIED\",\"object\":{slice}}}\n").into();
+        let slice = self.moves[n][turn].versioned(version);
+        let event = Arc::new(slice.modified());
         now.slices[n] = slice;
         if now.history.len() == KEPT {
             now.history.pop_front();
         }
-        now.history.push_back((version, Arc::clone(&line)));
+        now.history.push_back((version, Arc::clone(&event)));
         // Without watches nobody hears of it, which the caller sees by what is served.
-        let _ = self.events.send(line);
+        let _ = self.events.send(event);
     }
 }
 
@@ -104,7 +106,7 @@ impl Scripted {
             events: broadcast::Sender::new(BEHIND),
             now: Mutex::new(Now {
                 version: 1,
-                slices: objects::slices(set).map(versioned).collect(),
+                slices: objects::slices(set).map(|object| Rendered::slice(object).versioned(1)).collect(),
                 history: VecDeque::new(),
             }),
         });
@@ -159,17 +161,10 @@ impl Scripted {
     }
 }
 
-/// An object as an API server has it.
-fn rendered(mut object: Value, version: &str) -> String {
-    object["metadata"]["uid"] = json!(format!("{}", object["metadata"]["name"]));
-    object["metadata"]["resourceVersion"] = json!(version);
-    object.to_string()
-}
-
 /// The slices that change, one after the other, there and back.
-fn moves(set: Set) -> Vec<[String; 2]> {
+fn moves(set: Set) -> Vec<[Rendered; 2]> {
     let each = objects::slices_of_each(set);
-    let slice = |n: u32, turn| rendered(objects::slice(set, n / each, n % each, turn), "VERSION");
+    let slice = |n: u32, turn| Rendered::slice(objects::slice(set, n / each, n % each, turn));
     (0..(set.headless * each).min(4_096)).map(|n| [slice(n, 1), slice(n, 0)]).collect()
 }
 
@@ -185,6 +180,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     loop {
         let mut target = String::new();
         let mut line = String::new();
+        let mut protobuf = false;
         loop {
             line.clear();
             if stream.read_line(&mut line).await? == 0 {
@@ -196,19 +192,18 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
             if target.is_empty() {
                 target = line.split(' ').nth(1).unwrap_or_default().to_owned();
             }
+            protobuf |= line.to_ascii_lowercase().starts_with("accept:") && line.contains(protobuf::MEDIA);
         }
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        match answer(&shared, path, query) {
-            Answer::Json(code, text) => {
-                let head = format!(
-                    "HTTP/1.1 {code}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                    text.len()
-                );
+        match answer(&shared, path, query, protobuf) {
+            Answer::Body(code, media, body) => {
+                let length = body.len();
+                let head = format!("HTTP/1.1 {code}\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n");
                 stream.write_all(head.as_bytes()).await?;
-                stream.write_all(text.as_bytes()).await?;
+                stream.write_all(&body).await?;
             }
             Answer::Watch(of) => {
-                if !watch(&mut stream, &shared, of, query).await? {
+                if !watch(&mut stream, &shared, of, query, protobuf).await? {
                     return Ok(());
                 }
             }
@@ -217,8 +212,14 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
 }
 
 enum Answer {
-    Json(&'static str, String),
+    Body(&'static str, &'static str, Vec<u8>),
     Watch(Resource),
+}
+
+impl Answer {
+    fn json(code: &'static str, text: String) -> Self {
+        Self::Body(code, "application/json", text.into_bytes())
+    }
 }
 
 /// What is listed and watched.
@@ -231,7 +232,7 @@ struct Resource {
 }
 
 impl Resource {
-    fn of(path: &str, query: &str) -> Option<Self> {
+    fn of(path: &str) -> Option<Self> {
         let resource = path.rsplit('/').next().unwrap_or_default();
         let imports = |version| Self { kind: "ServiceImport", version, is_ours: true };
         let empty = |kind| Self { kind, version: "v1", is_ours: false };
@@ -239,11 +240,8 @@ impl Resource {
             // CoreDNS asks for the older version, Namesake for the newer where it is there.
             "serviceimports" if path.contains("/v1beta1/") => imports("multicluster.x-k8s.io/v1beta1"),
             "serviceimports" if path.contains("/v1alpha1/") => imports("multicluster.x-k8s.io/v1alpha1"),
-            // CoreDNS follows the slices of its own cluster as well, which has none.
-            "endpointslices" => {
-                let is_ours = query.contains("multicluster.kubernetes.io");
-                Self { kind: "EndpointSlice", version: "discovery.k8s.io/v1", is_ours }
-            }
+            // CoreDNS follows all slices of its own cluster as well, of which these are some.
+            "endpointslices" => Self { kind: "EndpointSlice", version: "discovery.k8s.io/v1", is_ours: true },
             "services" => empty("Service"),
             // For CoreDNS, names in a namespace that is not there do not exist.
             "namespaces" => Self { kind: "Namespace", version: "v1", is_ours: true },
@@ -252,20 +250,31 @@ impl Resource {
         })
     }
 
-    fn items<'a>(self, shared: &'a Shared, now: &'a Now) -> &'a [String] {
+    fn is_slice(self) -> bool {
+        self.kind == "EndpointSlice"
+    }
+
+    fn bookmark(self, version: u64) -> Rendered {
+        let meta = json!({"resourceVersion": version.to_string()});
+        let object = json!({"kind": self.kind, "apiVersion": self.version, "metadata": meta});
+        let json = json!({"type": "BOOKMARK", "object": object}).to_string() + "\n";
+        Rendered { json, protobuf: protobuf::event("BOOKMARK", &protobuf::versioned(&[], version)) }
+    }
+
+    /// All there are but slices.
+    fn items(self, shared: &Shared) -> &[String] {
         match self {
             Self { is_ours: false, .. } => &[],
             Self { kind: "Namespace", .. } => &shared.namespaces,
-            Self { kind: "ServiceImport", .. } => &shared.imports,
-            _ => &now.slices,
+            _ => &shared.imports,
         }
     }
 }
 
-fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
+fn answer(shared: &Shared, path: &str, query: &str, protobuf: bool) -> Answer {
     let status = |code: u16, http: &'static str, reason: &str| {
         let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code});
-        Answer::Json(http, body.to_string())
+        Answer::json(http, body.to_string())
     };
     // Streamed lists are an offer that a server may turn down; clients then list in pages.
     if parameter(query, "sendInitialEvents") == Some("true") {
@@ -276,25 +285,34 @@ fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
         let import = json!({"name": "serviceimports", "namespaced": true, "kind": "ServiceImport", "verbs": verbs});
         let version = "multicluster.x-k8s.io/v1beta1";
         let list = json!({"kind": "APIResourceList", "groupVersion": version, "resources": [import]});
-        return Answer::Json("200 OK", list.to_string());
+        return Answer::json("200 OK", list.to_string());
     }
-    let Some(resource) = Resource::of(path, query) else {
+    let Some(resource) = Resource::of(path) else {
         return status(404, "404 Not Found", "NotFound");
     };
     if matches!(parameter(query, "watch"), Some("true" | "1")) {
         return Answer::Watch(resource);
     }
     let now = shared.now();
-    let (Resource { kind, version, .. }, items) = (resource, resource.items(shared, &now));
+    let Resource { kind, version, .. } = resource;
+    let count = if resource.is_slice() { now.slices.len() } else { resource.items(shared).len() };
     let from: usize = parameter(query, "continue").and_then(|token| token.parse().ok()).unwrap_or(0);
     // Whoever takes any version gets all from a real one's cache in one piece, as client-go's informers do.
     let whole = parameter(query, "resourceVersion") == Some("0");
     let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0 && !whole);
-    let end = limit.map_or(items.len(), |limit: usize| items.len().min(from + limit));
-    let next = if end < items.len() { end.to_string() } else { String::new() };
+    let end = limit.map_or(count, |limit: usize| count.min(from + limit));
+    let next = if end < count { end.to_string() } else { String::new() };
     let current = now.version;
-    let page = items.get(from..end).unwrap_or_default().join(",");
-    Answer::Json(
+    let slices = now.slices.get(from..end).unwrap_or_default();
+    if protobuf && resource.is_slice() {
+        let list = protobuf::list(slices.iter().map(|slice| &slice.protobuf[..]), current, &next);
+        return Answer::Body("200 OK", protobuf::MEDIA, list);
+    }
+    let page = match resource.is_slice() {
+        true => slices.iter().map(|slice| &slice.json[..]).collect::<Vec<_>>().join(","),
+        false => resource.items(shared).get(from..end).unwrap_or_default().join(","),
+    };
+    Answer::json(
         "200 OK",
         format!(
             r#"{{"kind":"{kind}List","apiVersion":"{version}","metadata":{{"resourceVersion":"{current}","continue":"{next}"}},"items":[{page}]}}"#
@@ -303,28 +321,38 @@ fn answer(shared: &Shared, path: &str, query: &str) -> Answer {
 }
 
 /// From a version on, for as long as was asked for: whether it came to that end.
-async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource, query: &str) -> io::Result<bool> {
+async fn watch(
+    stream: &mut BufReader<TcpStream>,
+    shared: &Shared,
+    of: Resource,
+    query: &str,
+    protobuf: bool,
+) -> io::Result<bool> {
     let number = |name| parameter(query, name).and_then(|number| number.parse::<u64>().ok());
     let (from, seconds) = (number("resourceVersion").unwrap_or(0), number("timeoutSeconds").unwrap_or(1_800));
     let ends = tokio::time::Instant::now() + Duration::from_secs(seconds);
-    let slices = of.is_ours && of.kind == "EndpointSlice";
+    let slices = of.is_slice();
+    let protobuf = protobuf && slices;
     let (forgotten, missed, mut events) = {
         let now = shared.now();
         let forgotten = slices && now.history.front().is_some_and(|(oldest, _)| *oldest > from + 1);
         let missed = now.history.iter().filter(|(version, _)| slices && *version > from);
-        (forgotten, missed.map(|(_, line)| Arc::clone(line)).collect::<Vec<_>>(), shared.events.subscribe())
+        (forgotten, missed.map(|(_, event)| Arc::clone(event)).collect::<Vec<_>>(), shared.events.subscribe())
     };
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let media = if protobuf { protobuf::MEDIA.to_owned() + ";stream=watch" } else { "application/json".to_owned() };
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {media}\r\ntransfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
     if forgotten {
         let status =
             json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410});
-        chunk(stream, &(json!({"type": "ERROR", "object": status}).to_string() + "\n")).await?;
+        let line = json!({"type": "ERROR", "object": status}).to_string() + "\n";
+        let gone = Rendered { json: line, protobuf: protobuf::expired() };
+        chunk(stream, gone.octets(protobuf)).await?;
         stream.write_all(END).await?;
         return Ok(true);
     }
-    for line in missed {
-        chunk(stream, &line).await?;
+    for event in missed {
+        chunk(stream, event.octets(protobuf)).await?;
     }
     loop {
         let next = tokio::time::timeout(BOOKMARK, async {
@@ -337,26 +365,27 @@ async fn watch(stream: &mut BufReader<TcpStream>, shared: &Shared, of: Resource,
                 return Ok(true);
             }
         };
-        let line: Arc<str> = match next {
-            Ok(Ok(line)) => line,
+        match next {
+            Ok(Ok(event)) => chunk(stream, event.octets(protobuf)).await?,
             // Who is so far behind lists anew, as at a real one.
             Ok(Err(RecvError::Lagged(_) | RecvError::Closed)) => return Ok(false),
             Err(_) => {
-                let now = shared.now();
-                if !events.is_empty() {
-                    continue; // a bookmark must not be ahead of them
-                }
-                let meta = json!({"resourceVersion": now.version.to_string()});
-                let object = json!({"kind": of.kind, "apiVersion": of.version, "metadata": meta});
-                (json!({"type": "BOOKMARK", "object": object}).to_string() + "\n").into()
+                let bookmark = {
+                    let now = shared.now();
+                    if !events.is_empty() {
+                        continue; // a bookmark must not be ahead of them
+                    }
+                    of.bookmark(now.version)
+                };
+                chunk(stream, bookmark.octets(protobuf)).await?;
             }
-        };
-        chunk(stream, &line).await?;
+        }
     }
 }
 
-async fn chunk(stream: &mut BufReader<TcpStream>, line: &str) -> io::Result<()> {
-    stream.write_all(format!("{:x}\r\n{line}\r\n", line.len()).as_bytes()).await
+async fn chunk(stream: &mut BufReader<TcpStream>, octets: &[u8]) -> io::Result<()> {
+    let head = format!("{:x}\r\n", octets.len());
+    stream.write_all(&[head.as_bytes(), octets, b"\r\n"].concat()).await
 }
 
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {

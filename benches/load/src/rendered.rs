@@ -1,0 +1,46 @@
+//! Objects as the scripted API server sends them: in JSON, and slices in protobuf too.
+
+use serde_json::{Value, json};
+
+use crate::protobuf;
+
+/// A slice, or an event about one, in both forms.
+pub(crate) struct Rendered {
+    pub(crate) json: String,
+    pub(crate) protobuf: Vec<u8>,
+}
+
+impl Rendered {
+    /// A slice, whose version is to be put in the place of `VERSION`.
+    pub(crate) fn slice(mut object: Value) -> Self {
+        object["metadata"]["uid"] = uid(&object);
+        let protobuf = protobuf::slice(&object);
+        Self { json: rendered(object, "VERSION"), protobuf }
+    }
+
+    pub(crate) fn versioned(&self, version: u64) -> Self {
+        let json = self.json.replacen("VERSION", &version.to_string(), 1);
+        Self { json, protobuf: protobuf::versioned(&self.protobuf, version) }
+    }
+
+    /// The event about this slice.
+    pub(crate) fn modified(&self) -> Self {
+        let json = format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", self.json);
+        Self { json, protobuf: protobuf::event("MODIFIED", &self.protobuf) }
+    }
+
+    pub(crate) fn octets(&self, protobuf: bool) -> &[u8] {
+        if protobuf { &self.protobuf } else { self.json.as_bytes() }
+    }
+}
+
+/// An object as an API server has it.
+pub(crate) fn rendered(mut object: Value, version: &str) -> String {
+    object["metadata"]["uid"] = uid(&object);
+    object["metadata"]["resourceVersion"] = json!(version);
+    object.to_string()
+}
+
+fn uid(object: &Value) -> Value {
+    json!(format!("uid-of-{}", object["metadata"]["name"].as_str().unwrap_or_default()))
+}

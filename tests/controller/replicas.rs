@@ -9,6 +9,7 @@ use crate::beds::rough;
 use crate::clusterset::objects::exported;
 use crate::clusterset::running::stays;
 use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Place, Story, root, until};
+use crate::writes::settled;
 
 /// How long the Lease lasts.
 const LASTS: Duration = Duration::from_secs(4);
@@ -155,6 +156,8 @@ async fn mcs_r85_a_leader_that_was_halted_writes_nothing_when_it_goes_on() {
     c1.apply(&exported("one", &["10.1.0.1"])).await;
     until_addresses(&all, "one", "10.1.0.1").await;
     for round in 0..3 {
+        // A write that is under way when it is halted ends when it goes on, and counts then.
+        settled(&set, Some(&story.namespace)).await;
         let before = writes(&halted).await;
         halted.process.signal("STOP").unwrap();
         // What happens meanwhile awaits it when it goes on; and it believes that it leads.

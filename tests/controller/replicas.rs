@@ -9,7 +9,6 @@ use crate::beds::rough;
 use crate::clusterset::objects::exported;
 use crate::clusterset::running::stays;
 use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Place, Story, root, until};
-use crate::writes::settled;
 
 /// How long the Lease lasts.
 const LASTS: Duration = Duration::from_secs(4);
@@ -35,6 +34,20 @@ async fn leads(controller: &Controller) -> bool {
 
 async fn writes(controller: &Controller) -> f64 {
     controller.metric("namesake_controller_writes_total", &[]).await
+}
+
+/// The writes of one that has none under way: for a second it has made no more.
+async fn no_more_writes(controller: &Controller) -> f64 {
+    let mut before = writes(controller).await;
+    until("its last write ends", PATIENCE, async || {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = writes(controller).await;
+        let more = now - before;
+        before = now;
+        if more < 0.5 { Ok(()) } else { Err(format!("{more} writes in a second")) }
+    })
+    .await;
+    before
 }
 
 /// The one that leads and the one that does not.
@@ -157,8 +170,8 @@ async fn mcs_r85_a_leader_that_was_halted_writes_nothing_when_it_goes_on() {
     until_addresses(&all, "one", "10.1.0.1").await;
     for round in 0..3 {
         // A write that is under way when it is halted ends when it goes on, and counts then.
-        settled(&set, Some(&story.namespace)).await;
-        let before = writes(&halted).await;
+        let before = no_more_writes(&halted).await;
+        assert!(before > 0.0, "it has written what led here");
         halted.process.signal("STOP").unwrap();
         // What happens meanwhile awaits it when it goes on; and it believes that it leads.
         let (name, address) = (format!("more-{round}"), format!("10.1.1.{round}"));

@@ -16,8 +16,8 @@ use crate::udp::{self, Options, Pace};
 /// Asked before it counts, so that caches are as warm as they stay.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// Between two rounds.
-const BREATH: Duration = Duration::from_millis(500);
+/// Between two servers.
+const BREATH: Duration = Duration::from_millis(200);
 
 /// Different queries of a pool.
 const POOL: usize = 200_000;
@@ -194,9 +194,9 @@ pub fn measure(scenario: &Scenario, servers: &[Server], effort: Effort) -> Resul
             let server = servers[i];
             let sample = once(scenario, server, &pool, effort.span);
             round[i] = Some(sample.map_err(|error| server.lost(&format!("asking ({}): {error}", scenario.name)))?);
+            // The control planes were held still: they do what they have to.
+            std::thread::sleep(BREATH);
         }
-        // The control planes were held still all the time: they do what they have to.
-        std::thread::sleep(BREATH);
         let busy = round.iter().flatten().any(|sample: &Sample| sample.others > most);
         if busy && repeated < effort.rounds {
             repeated += 1;

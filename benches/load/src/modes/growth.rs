@@ -52,6 +52,7 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
         Some((_, points)) => points.push((f64::from(size), value)),
         None => lines.push((name, vec![(f64::from(size), value)])),
     };
+    let mut disturbed = String::new();
     for &size in sizes {
         let set = Set::of(size);
         let bed = Bed::new().map_err(doing("a folder for the servers"))?;
@@ -62,6 +63,12 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
             return Err(side.missing.join("\n"));
         }
         let figures = measure(&queries::scenario(set, "saturated"), &side.servers, settings.effort)?;
+        if figures.wrong() > 0 {
+            return Err(format!("{size} services: {} wrong answers", figures.wrong()));
+        }
+        if figures.disturbed > 0 {
+            disturbed.push_str(&format!("; DISTURBED while {size} services were asked"));
+        }
         let starts: Vec<_> = side.servers.iter().map(|server| server.started).collect();
         drop(side);
         let changes = updates::shares(runtime, settings, set)?;
@@ -107,7 +114,7 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
     }
     let heading = "## Growth: an eleventh of the services is headless with 20 endpoints each";
     let tables: Vec<String> = tables.iter().map(Table::render).collect();
-    settings.tell("growth.md", &format!("{heading}\n\n{}", tables.join("\n")))?;
+    settings.tell("growth.md", &format!("{heading}{disturbed}\n\n{}", tables.join("\n")))?;
     let picture = plot::growth("What grows with the number of services", "services", "by line", &lines);
     settings.keep("growth.svg", &picture)
 }

@@ -108,7 +108,7 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
     let memory = |server: &Server| Memory::of(&machine::tree(server.process.pid()));
     let mut all: Vec<Vec<(Memory, Memory)>> = vec![Vec::new(); servers.len()];
     for round in 0..settings.effort.rounds {
-        quiet(&servers)?;
+        quiet(&servers, 3)?;
         let before: Vec<Memory> = servers.iter().map(memory).collect();
         servers.iter().for_each(|server| machine::forget_peak(&machine::tree(server.process.pid())));
         let taken = |server: &Server| runtime.block_on(taken_in(server.admin()));
@@ -125,12 +125,12 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
             std::thread::sleep(Duration::from_millis(100));
         }
         // CoreDNS does not say when it has read them. Its old version is compacted, so it hears of a new write by way of
-        // a new list alone.
+        // a new list of slices alone; it waits up to half a minute before it asks for its other lists again.
         let write = Write::new(set, u32::try_from(round).unwrap_or(0));
         runtime.block_on(cluster::request(&cluster.admin(), "PATCH", &write.path, Some(&write.body)))?;
         let last = (write.headless, 0, write.wanted);
         servers.iter().try_for_each(|server| server.caught_up_within(set, last, PATIENCE))?;
-        quiet(&servers)?;
+        quiet(&servers, 15)?;
         all.iter_mut().zip(&servers).zip(before).for_each(|((all, server), before)| all.push((before, memory(server))));
     }
     let mut table = Table::new(&["server", "before: RSS MB", "most while lists are read MB", "÷", "after MB"]);
@@ -150,11 +150,11 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
     settings.tell(&format!("relist-{set}.md"), &format!("{heading}\n\n{}", table.render()))
 }
 
-/// Waits until none of them does anything worth naming.
-fn quiet(servers: &[Server]) -> Result<()> {
+/// Waits until none of them does anything worth naming, so often in a row as it is looked.
+fn quiet(servers: &[Server], times: usize) -> Result<()> {
     let begin = Instant::now();
     let mut quiet = 0;
-    while quiet < 3 {
+    while quiet < times {
         if begin.elapsed() > PATIENCE {
             return Err(format!("a server is still busy after {PATIENCE:?}"));
         }

@@ -93,9 +93,13 @@ fn run_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
         table.row(row(kind.to_string(), rounds));
     }
     if let [ours, theirs] = &rounds[..] {
-        let ratios: Vec<[f64; 6]> =
-            ours.iter().zip(theirs).map(|(ours, theirs)| std::array::from_fn(|i| ours[i] / theirs[i])).collect();
-        table.row(row(format!("{} ÷ {}", kinds[0], kinds[1]), &ratios));
+        let of = |i: usize| {
+            // Where an answer comes before the API server's own there is nothing to divide by.
+            let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| theirs[i] > 0.0);
+            let ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours[i] / theirs[i]).collect();
+            if ratios.is_empty() { "–".to_owned() } else { spread(Spread::of(ratios), 2) }
+        };
+        table.row(std::iter::once(format!("{} ÷ {}", kinds[0], kinds[1])).chain((0..6).map(of)).collect());
     }
     let (imports, rounds) = (set.imports(), settings.effort.rounds);
     let heading =

@@ -131,20 +131,43 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
     let mut wrong = Vec::new();
     for &set in &settings.sets {
         let bed = Bed::new().map_err(doing("a folder for the servers"))?;
-        let side = start(runtime, &bed, settings, &settings.servers, set, set.imports() > LARGE)?;
-        wrong.extend(side.missing.iter().cloned());
-        for scenario in scenarios(settings, set) {
-            match measure(&scenario, &side.servers, settings.effort) {
-                Ok(figures) => {
-                    tell(settings, &figures)?;
-                    let count = figures.wrong();
-                    wrong.extend((count > 0).then(|| format!("{}: {count} wrong answers", scenario.name)));
-                }
-                Err(error) => wrong.push(error),
+        let mut side = match start(runtime, &bed, settings, &settings.servers, set, set.imports() > LARGE) {
+            Ok(side) => side,
+            Err(error) => {
+                wrong.push(format!("{set}: {error}"));
+                continue;
             }
+        };
+        wrong.append(&mut side.missing);
+        for scenario in scenarios(settings, set) {
+            wrong.extend(one(settings, &mut side.servers, &scenario)?);
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+/// Measures one way of asking, once more without those servers that have ended. What went wrong.
+fn one(settings: &Settings, servers: &mut Vec<Server>, scenario: &Scenario) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    loop {
+        match measure(scenario, servers, settings.effort) {
+            Ok(figures) => {
+                tell(settings, &figures)?;
+                let count = figures.wrong();
+                wrong.extend((count > 0).then(|| format!("{}: {count} wrong answers", scenario.name)));
+                return Ok(wrong);
+            }
+            Err(error) => {
+                eprintln!("{error}");
+                wrong.push(error);
+                let count = servers.len();
+                servers.retain(|server| matches!(server.process.exited(), Ok(None)));
+                if servers.len() == count {
+                    return Ok(wrong);
+                }
+            }
+        }
+    }
 }
 
 /// Prints a scenario's tables and keeps them, its lines and its pictures.

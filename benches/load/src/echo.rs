@@ -16,8 +16,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::machine::receive_buffer;
 use crate::tcp::message;
+use crate::udp::receive_buffer;
 
 /// As many as Namesake takes.
 const BATCH: usize = 32;

@@ -2,32 +2,17 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
-use socket2::Socket;
 
 /// The core of the server that is measured.
 pub const SERVER: usize = 0;
 
 /// The core of the client, and of everything else.
 pub const CLIENT: usize = 1;
-
-/// What a socket may hold that is not read yet, in octets: as much as Namesake's.
-const BUFFER: usize = 4 << 20;
-
-/// Gives a socket its receive buffer, as Namesake does: beyond the limit of the machine (`net.core.rmem_max`) where that is
-/// allowed.
-///
-/// # Errors
-/// Where there is no such socket.
-pub fn receive_buffer(socket: &Socket) -> io::Result<()> {
-    setsockopt(socket, sockopt::RcvBufForce, &BUFFER).or_else(|_| socket.set_recv_buffer_size(BUFFER))
-}
 
 /// Ticks of a second in `/proc`: the same on every Linux that Rust runs on.
 const HERTZ: f64 = 100.0;

@@ -258,15 +258,16 @@ fn compare(args: Compare) -> Result<(), String> {
     // What goes wrong in one measurement leaves the others as they are.
     let mut wrong = Vec::new();
     for what in all.iter().filter(|what| args.what.is_empty() || args.what.contains(what)) {
-        let done = match what {
-            What::Queries => settings("small,100k,1m").and_then(|set| modes::queries::run(&runtime, &set)),
-            What::Start => settings("20k").and_then(|set| modes::live::start(&runtime, &set)),
-            What::Relist => settings("1m").and_then(|set| modes::live::relist(&runtime, &set)),
-            What::Updates => settings("small,100k").and_then(|set| modes::updates::run(&runtime, &set)),
-            What::Propagation => settings("small,20k").and_then(|set| modes::propagation::run(&runtime, &set)),
-            What::Growth => settings("small").and_then(|set| modes::growth::run(&runtime, &set)),
+        type Run = fn(&tokio::runtime::Runtime, &Settings) -> Result<(), String>;
+        let (sets, run): (_, Run) = match what {
+            What::Queries => ("small,100k,1m", modes::queries::run),
+            What::Start => ("20k", modes::live::start),
+            What::Relist => ("1m", modes::live::relist),
+            What::Updates => ("small,100k", modes::updates::run),
+            What::Propagation => ("small,20k", modes::propagation::run),
+            What::Growth => ("small", modes::growth::run),
         };
-        if let Err(error) = done {
+        if let Err(error) = settings(sets).and_then(|settings| run(&runtime, &settings)) {
             eprintln!("load: {error}");
             wrong.push(error);
         }

@@ -46,7 +46,7 @@ fn entries(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// An EndpointSlice of a set: of its fields those that sets have. `resourceVersion` may be missing, see [`versioned`].
+/// An EndpointSlice of a set: of its fields those that sets have, without `resourceVersion`, which [`versioned`] adds.
 pub(crate) fn slice(object: &Value) -> Vec<u8> {
     message(|out| {
         let meta = &object["metadata"];
@@ -54,7 +54,7 @@ pub(crate) fn slice(object: &Value) -> Vec<u8> {
             out,
             1,
             &message(|out| {
-                for (number, name) in [(1, "name"), (3, "namespace"), (5, "uid"), (6, "resourceVersion")] {
+                for (number, name) in [(1, "name"), (3, "namespace"), (5, "uid")] {
                     text(out, number, &meta[name]);
                 }
                 for (key, value) in meta["labels"].as_object().into_iter().flatten() {

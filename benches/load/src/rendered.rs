@@ -12,10 +12,9 @@ pub(crate) struct Rendered {
 
 impl Rendered {
     /// A slice, whose version is to be put in the place of `VERSION`.
-    pub(crate) fn slice(mut object: Value) -> Self {
-        object["metadata"]["uid"] = uid(&object);
-        let protobuf = protobuf::slice(&object);
-        Self { json: rendered(object, "VERSION"), protobuf }
+    pub(crate) fn slice(object: Value) -> Self {
+        let object = whole(object, "VERSION");
+        Self { protobuf: protobuf::slice(&object), json: object.to_string() }
     }
 
     pub(crate) fn versioned(&self, version: u64) -> Self {
@@ -34,13 +33,13 @@ impl Rendered {
     }
 }
 
-/// An object as an API server has it.
-pub(crate) fn rendered(mut object: Value, version: &str) -> String {
-    object["metadata"]["uid"] = uid(&object);
-    object["metadata"]["resourceVersion"] = json!(version);
-    object.to_string()
+/// An object in JSON, with what an API server gives it.
+pub(crate) fn rendered(object: Value, version: &str) -> String {
+    whole(object, version).to_string()
 }
 
-fn uid(object: &Value) -> Value {
-    json!(format!("uid-of-{}", object["metadata"]["name"].as_str().unwrap_or_default()))
+fn whole(mut object: Value, version: &str) -> Value {
+    object["metadata"]["uid"] = json!(format!("uid-of-{}", object["metadata"]["name"].as_str().unwrap_or_default()));
+    object["metadata"]["resourceVersion"] = json!(version);
+    object
 }

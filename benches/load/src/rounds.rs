@@ -140,6 +140,14 @@ impl Spread {
     }
 }
 
+impl Spread {
+    /// How one server's figure stands to another's, within each round.
+    #[must_use]
+    pub fn ratio<T>(one: &[T], other: &[T], figure: impl Fn(&T) -> f64) -> Self {
+        Self::of(one.iter().zip(other).map(|(one, other)| figure(one) / figure(other)))
+    }
+}
+
 impl Figures {
     /// Answers that are not what they must be, of all servers.
     #[must_use]

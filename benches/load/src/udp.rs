@@ -10,10 +10,9 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::machine::receive_buffer;
 use crate::query::{LONGEST, Pool};
 use crate::slots::{PATIENCE, Slots};
 use crate::tally::Tally;
@@ -24,11 +23,20 @@ const BATCH: usize = 32;
 /// The largest answer that is read.
 const MESSAGE: usize = 4096;
 
-/// What each socket may send before it is taken.
+/// What a socket may hold that is not taken yet, in octets: as much as Namesake's.
 const BUFFER: usize = 4 << 20;
 
 /// How often it is looked for lost queries.
 const LOOK: u64 = 100_000_000;
+
+/// Gives a socket its receive buffer, as Namesake does: beyond the limit of the machine (`net.core.rmem_max`) where that is
+/// allowed.
+///
+/// # Errors
+/// Where there is no such socket.
+pub fn receive_buffer(socket: &Socket) -> io::Result<()> {
+    setsockopt(socket, sockopt::RcvBufForce, &BUFFER).or_else(|_| socket.set_recv_buffer_size(BUFFER))
+}
 
 /// How hard to ask.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -40,11 +40,14 @@ const TEN: [&str; 3] = [
 /// Where a server does not start or can't be asked, or nothing is known of the controller's plans.
 pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
     let sizes = if settings.smoke { &SIZES[..2] } else { &SIZES[..] };
-    let of_size = |of: &str, size: &u32| of.replace("{}", &size.to_string());
-    let plans = PLANS.map(|(of, _, unit)| {
-        sizes.iter().map(move |size| planned(settings, "growth, 3 clusters", &of_size(of, size), unit))
-    });
-    let plans: Vec<Vec<f64>> = plans.into_iter().map(Iterator::collect).collect::<Result<_>>()?;
+    // First of all: where they are missing nothing need be measured.
+    let mut plans = Vec::new();
+    for &size in sizes {
+        for (of, name, unit) in PLANS {
+            let of = of.replace("{}", &size.to_string());
+            plans.push((size, name, planned(settings, "growth, 3 clusters", &of, unit)?));
+        }
+    }
     let mut table =
         Table::new(&["services", "server", "CPU µs/answer", "PSS MB", "start s", "start CPU s", "CPU µs a change"]);
     let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
@@ -97,12 +100,13 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
         }
     }
     let mut planning = Table::new(&["services", PLANS[0].1, PLANS[1].1]);
-    for (i, &size) in sizes.iter().enumerate() {
-        for ((_, name, _), of) in PLANS.iter().zip(&plans) {
-            point((*name).to_owned(), size, of[i]);
+    for of_size in plans.chunks(PLANS.len()) {
+        let mut row = vec![of_size[0].0.to_string()];
+        for &(size, name, value) in of_size {
+            point(name.to_owned(), size, value);
+            row.push(format!("{value:.4}"));
         }
-        let cells = plans.iter().map(|of| format!("{:.4}", of[i]));
-        planning.row(std::iter::once(size.to_string()).chain(cells).collect());
+        planning.row(row);
     }
     let mut tables = vec![table, planning];
     if !settings.smoke {

@@ -67,9 +67,7 @@ pub fn start(runtime: &Runtime, settings: &Settings) -> Result<()> {
             ]);
         }
         if let [ours, theirs] = &all[..] {
-            let of = |figure: &dyn Fn(&(Started, Memory)) -> f64| {
-                spread(Spread::of(ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs))), 3)
-            };
+            let of = |figure: &dyn Fn(&(Started, Memory)) -> f64| spread(Spread::ratio(ours, theirs, figure), 3);
             table.row(vec![
                 format!("{} ÷ {}", kinds[0], kinds[1]),
                 of(&|(start, _)| start.ready),
@@ -128,8 +126,7 @@ fn relist_of(runtime: &Runtime, settings: &Settings, set: Set) -> Result<()> {
         // a new list of slices alone; it waits up to half a minute before it asks for its other lists again.
         let write = Write::new(set, u32::try_from(round).unwrap_or(0));
         runtime.block_on(cluster::request(&cluster.admin(), "PATCH", &write.path, Some(&write.body)))?;
-        let last = (write.headless, 0, write.wanted);
-        servers.iter().try_for_each(|server| server.caught_up_within(set, last, PATIENCE))?;
+        servers.iter().try_for_each(|server| server.caught_up_within(set, write.served(), PATIENCE))?;
         quiet(&servers, 15)?;
         all.iter_mut().zip(&servers).zip(before).for_each(|((all, server), before)| all.push((before, memory(server))));
     }

@@ -140,7 +140,7 @@ impl Run<'_> {
         self.runtime.block_on(cluster::request(&self.client, "PATCH", &write.path, Some(&write.body)))?;
         let answered = Instant::now();
         let served = asking.join().map_err(|_| "the thread that asks panicked")?.map_err(doing(server.kind))?;
-        self.last = Some((write.headless, 0, write.wanted));
+        self.last = Some(write.served());
         Ok(Sample { from_answer: ms(answered, served), from_write: ms(sent, served) })
     }
 }
@@ -176,8 +176,8 @@ fn ms(from: Instant, to: Instant) -> f64 {
 pub(super) struct Write {
     pub(super) path: String,
     pub(super) body: Value,
-    pub(super) headless: u32,
-    pub(super) wanted: Ipv4Addr,
+    headless: u32,
+    wanted: Ipv4Addr,
 }
 
 impl Write {
@@ -194,6 +194,11 @@ impl Write {
             headless,
             wanted: Ipv4Addr::new(a + turn, b, c, d),
         }
+    }
+
+    /// What is answered after it: service, endpoint, address.
+    pub(super) fn served(&self) -> (u32, u32, Ipv4Addr) {
+        (self.headless, 0, self.wanted)
     }
 }
 

@@ -98,10 +98,7 @@ pub fn run(runtime: &Runtime, settings: &Settings) -> Result<()> {
             ]);
         }
         if let [ours, theirs] = &shares.rounds[..] {
-            let of = |figure: &dyn Fn(&(f64, f64)) -> f64| {
-                let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs));
-                spread(Spread::of(pairs), 3)
-            };
+            let of = |figure: &dyn Fn(&(f64, f64)) -> f64| spread(Spread::ratio(ours, theirs, figure), 3);
             table.row(vec![
                 format!("{} ÷ {}", shares.kinds[0], shares.kinds[1]),
                 of(&|(idle, _)| *idle),

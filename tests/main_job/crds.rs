@@ -13,11 +13,7 @@ async fn main_job_dns_l7_l17_crds_come_late_are_upgraded_go_and_come_back() {
         code == 503 && text.contains("CRD serviceimports.multicluster.x-k8s.io is not installed")
     })
     .await;
-    rig.until_status("web.demo.svc", "SERVFAIL").await;
-    let reply = rig.ask_namesake("web.demo.svc", "A");
-    let reasons: Vec<_> = reply.edns.iter().flat_map(|edns| &edns.errors).map(|(code, _)| *code).collect();
-    assert_eq!((reply.status.as_str(), reasons.as_slice()), ("SERVFAIL", &[14][..]), "{}", reply.text);
-    assert!(!reply.has("aa") && reply.authority.is_empty(), "{}", reply.text);
+    rig.not_ready("web.demo.svc").await;
     assert_eq!(rig.ask("", "SOA").data("SOA").len(), 1);
     let missing = r#"namesake_watch_errors_total{reason="crd_missing",resource="serviceimports"}"#;
     assert!(rig.metric(missing).await >= 1.0);

@@ -116,6 +116,18 @@ impl Rig {
         until(PATIENCE, &format!("{name} {kind} is {data:?}"), async || self.ask(name, kind).data(kind) == data).await
     }
 
+    /// Waits until Namesake's sockets are open, and sees that it answers this name with SERVFAIL and the reason, Not
+    /// Ready (L3), which CoreDNS passes on. CoreDNS's answer alone shows nothing: it says SERVFAIL by itself as long
+    /// as nobody listens there.
+    pub async fn not_ready(&self, name: &str) {
+        self.until_readiness("DNS is bound", |_, text| text.contains("[+] dns sockets: bound")).await;
+        let reply = self.ask_namesake(name, "A");
+        let reasons: Vec<_> = reply.edns.iter().flat_map(|edns| &edns.errors).map(|(code, _)| *code).collect();
+        assert_eq!((reply.status.as_str(), reasons.as_slice()), ("SERVFAIL", &[14][..]), "{}", reply.text);
+        assert!(!reply.has("aa") && reply.authority.is_empty(), "{}", reply.text);
+        assert_eq!(self.ask(name, "A").status, "SERVFAIL");
+    }
+
     /// Waits until CoreDNS answers this status.
     pub async fn until_status(&self, name: &str, status: &str) -> Duration {
         until(PATIENCE, &format!("{name} is {status}"), async || self.ask(name, "A").status == status).await

@@ -152,6 +152,7 @@ async fn a_real_api_server_takes_them_and_validates_by_them() {
         assert!(!conditions.iter().any(|c| c["type"] == "NonStructuralSchema"), "{conditions:?}");
         assert_eq!(crd::compare(&crd), crd::Installed::Same);
     }
+    cluster.wait_for_crds(&shipped().join("---\n")).await.unwrap();
 
     for version in api::VERSIONS {
         let object = |name: &str, spec: Value| {

@@ -17,12 +17,10 @@ fn module(module: &str, folder: &str) -> PathBuf {
     PathBuf::from(said["Dir"].as_str().unwrap()).join(folder)
 }
 
-async fn install(cluster: &Cluster, file: PathBuf, served: &str) {
-    cluster.apply(&std::fs::read_to_string(file).unwrap()).await.unwrap();
-    until("the CRD is served", || async {
-        cluster.request("GET", served, None).await.map(|_| ()).map_err(|error| error.to_string())
-    })
-    .await;
+async fn install(cluster: &Cluster, file: PathBuf) {
+    let crd = std::fs::read_to_string(file).unwrap();
+    cluster.apply(&crd).await.unwrap();
+    cluster.wait_for_crds(&crd).await.unwrap();
 }
 
 #[tokio::test]
@@ -30,8 +28,7 @@ async fn mcs_d26_the_httproute_is_one_and_names_an_import_by_the_services_own_na
     let bed = Bed::new().unwrap();
     let cluster = bed.cluster("c1").await.unwrap();
     let crds = module("sigs.k8s.io/gateway-api@v1.4.0", "config/crd/standard");
-    let served = "/apis/gateway.networking.k8s.io/v1/httproutes";
-    install(&cluster, crds.join("gateway.networking.k8s.io_httproutes.yaml"), served).await;
+    install(&cluster, crds.join("gateway.networking.k8s.io_httproutes.yaml")).await;
     cluster.kubectl(&["create", "namespace", "shop"]).unwrap();
     let file = root().join("deploy/samples/httproute.yaml");
     cluster.kubectl(&["apply", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();
@@ -81,8 +78,7 @@ async fn mcs_w47_the_monitors_are_ones_and_select_what_we_write() {
     let cluster = bed.cluster("c1").await.unwrap();
     let crds = module("github.com/prometheus-operator/prometheus-operator@v0.85.0", "example/prometheus-operator-crd");
     for kind in ["servicemonitors", "podmonitors"] {
-        let served = format!("/apis/monitoring.coreos.com/v1/{kind}");
-        install(&cluster, crds.join(format!("monitoring.coreos.com_{kind}.yaml")), &served).await;
+        install(&cluster, crds.join(format!("monitoring.coreos.com_{kind}.yaml"))).await;
     }
     for namespace in ["shop", "namesake"] {
         cluster.kubectl(&["create", "namespace", namespace]).unwrap();

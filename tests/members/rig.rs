@@ -267,14 +267,10 @@ pub fn property(name: &str, value: &str) -> String {
     )
 }
 
-/// Installs the CRD and waits until it is served.
+/// Installs the CRD and waits until its objects can be applied.
 pub async fn install_about(cluster: &Cluster) {
     cluster.apply(ABOUT).await.unwrap();
-    let end = Instant::now() + PATIENCE;
-    while cluster.request("GET", "/apis/about.k8s.io/v1beta1/clusterproperties", None).await.is_err() {
-        assert!(Instant::now() < end, "the CRD is served");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    cluster.wait_for_crds(ABOUT).await.unwrap();
 }
 
 /// A Secret of the hub with a kubeconfig.

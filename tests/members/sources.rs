@@ -63,7 +63,7 @@ async fn members_of_every_inventory_come_change_and_go() {
     hub.apply(PROFILES).await.unwrap();
     seen.until("all are listed", |seen| seen.complete).await;
     assert_eq!(seen.members.len(), 3, "{:?}", seen.told);
-    hub.kubectl(&["wait", "--for=condition=Established", "crd", "clusterprofiles.multicluster.x-k8s.io"]).unwrap();
+    hub.wait_for_crds(PROFILES).await.unwrap();
     hub.apply(&profile("violet")).await.unwrap();
     let origin = "ClusterProfile default/fleet-1";
     seen.until("no program is run", |seen| {

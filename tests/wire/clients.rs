@@ -17,7 +17,7 @@ pub(crate) fn dig(server: SocketAddr, arguments: &[&str]) -> String {
     let output = Command::new("dig")
         .arg(format!("@{}", server.ip()))
         .arg(format!("-p{}", server.port()))
-        .args(["+time=5", "+tries=1"])
+        .args(["+time=20", "+tries=1"])
         .args(arguments)
         .output()
         .expect("dig is installed (bind9-dnsutils)");

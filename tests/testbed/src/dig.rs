@@ -91,14 +91,14 @@ impl Dig {
     }
 }
 
-/// Asks a server with the real `dig`, one try of 3 seconds unless `args` say otherwise:
+/// Asks a server with the real `dig`, one try of 20 seconds, a loaded machine's patience, unless `args` say otherwise:
 /// `dig(server, &["+noedns", "web.demo.svc.clusterset.local", "A"])`. Blocks for as long as `dig` runs.
 ///
 /// No reply, or one that `dig` cannot read, is an error with all that `dig` printed.
 pub fn dig(server: SocketAddr, args: &[&str]) -> Result<Dig> {
     let out = Command::new("dig")
         .arg(format!("@{}", server.ip()))
-        .args(["-p", &server.port().to_string(), "+time=3", "+tries=1"])
+        .args(["-p", &server.port().to_string(), "+time=20", "+tries=1"])
         .args(args)
         .stdin(Stdio::null())
         .output()

@@ -81,23 +81,36 @@ impl Cluster {
     }
 
     /// Installs the ServiceExport and ServiceImport CRDs of a release of `sigs.k8s.io/mcs-api`, such as `v0.5.2`, and
-    /// waits until the API server serves them.
+    /// waits until their objects can be applied.
     pub async fn install_crds(&self, version: &str) -> Result<()> {
         let crds = mcs_crds(version)?;
         self.apply_values(crds.clone()).await?;
+        self.until_served(&crds).await.doing(format!("CRDs of mcs-api {version}"))
+    }
+
+    /// Waits until objects of the CRDs among these YAML documents, applied before, can be applied too.
+    pub async fn wait_for_crds(&self, yaml: &str) -> Result<()> {
+        let mut crds = documents(yaml)?;
+        crds.retain(|object| object["kind"] == "CustomResourceDefinition");
+        self.until_served(&crds).await
+    }
+
+    /// Lists are served before the CRD is established, and discovery, where [`apply`](Cluster::apply) looks the kind up,
+    /// learns of it later still.
+    async fn until_served(&self, crds: &[Value]) -> Result<()> {
         let deadline = Instant::now() + REQUEST;
         let client = self.admin();
-        for crd in &crds {
-            for path in served_paths(crd) {
-                loop {
-                    match send(&client, "GET", &path, "application/json", None).await {
-                        Ok(_) => break,
-                        Err(e) if Instant::now() > deadline => {
-                            return Err(e).doing(format!("CRDs of mcs-api {version} are not served in time"));
-                        }
-                        Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-                    }
+        for path in crds.iter().flat_map(served_paths) {
+            loop {
+                let lacks = match is_served(&client, &path).await {
+                    Ok(true) => break,
+                    Ok(false) => Error::new(format!("discovery has no objects to be made at {path}")),
+                    Err(e) => e,
+                };
+                if Instant::now() > deadline {
+                    return Err(lacks).doing(format!("{path} is not served in time"));
                 }
+                tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
         Ok(())
@@ -176,6 +189,16 @@ fn served_paths(crd: &Value) -> Vec<String> {
             format!("/apis/{}/{}/{}", text(group), text(&version["name"]), text(plural))
         })
         .collect()
+}
+
+/// Whether a list is served, and discovery says that what it lists can be made.
+async fn is_served(client: &Client, path: &str) -> Result<bool> {
+    send(client, "GET", path, "application/json", None).await?;
+    let (root, plural) = path.rsplit_once('/').unwrap_or_default();
+    let found = send(client, "GET", root, "application/json", None).await?;
+    let resources = found["resources"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let verbs = resources.iter().find(|resource| resource["name"] == *plural).and_then(|r| r["verbs"].as_array());
+    Ok(verbs.is_some_and(|verbs| verbs.iter().any(|verb| verb == "create")))
 }
 
 /// The documents of a YAML text; empty ones are left out.

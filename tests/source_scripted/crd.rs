@@ -152,15 +152,17 @@ async fn a_version_that_is_no_longer_served_is_left_for_one_that_is() {
     server.change(|s| s.crd = Crd::Only("v1alpha1"));
     server.import("web", "10.1.0.1");
     let mut following = Watching::live(&server).await;
+    following.poll("the watch runs", |_| server.count("watch", "serviceimports") == 1).await;
     // As when a CRD is replaced: its watches are cut.
-    server.change(|s| s.down = true);
     server.change(|s| {
         s.crd = Crd::Only("v1beta1");
-        s.down = false;
+        s.cut += 1;
     });
     server.import("db", "10.1.0.2");
     following.until(|a| a.imports() == ["shop/db", "shop/web"]).await;
     following.until_live().await;
+    let lists = server.queries("list", "serviceimports");
+    assert!(lists[0].contains("/v1alpha1/") && lists[1].contains("/v1beta1/"), "{lists:?}");
 }
 
 #[tokio::test]

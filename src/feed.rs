@@ -153,11 +153,14 @@ impl Feed {
         if self.store.state().synced() {
             self.pending.extend(effects.dirty);
         }
-        for resource in completed {
-            self.complete[resource as usize] = true;
-            self.health.mark_synced(resource);
+        for resource in &completed {
+            self.complete[*resource as usize] = true;
         }
         self.flush(now);
+        // Readiness hangs on it: whoever is sent here must find what the lists brought.
+        for resource in completed {
+            self.health.mark_synced(resource);
+        }
     }
 
     /// Builds what may be built now: all that is pending, but for services built a moment ago.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use namesake::admin::{Admin, AdminState, ControllerParts};
 use namesake::controller::Status;
@@ -17,7 +17,7 @@ use namesake::reconcile::world::Kind;
 use namesake::source::{Health, Trouble};
 use namesake::systemd::Notifier;
 
-use crate::http::{get, one, until};
+use crate::http::{ages_from, get, one, until};
 
 /// The routes of a controller, and what they look at.
 struct Bed {
@@ -25,6 +25,7 @@ struct Bed {
     status: Arc<Status>,
     state: Arc<AdminState>,
     metrics: Arc<ControllerMetrics>,
+    began: Instant,
 }
 
 impl Bed {
@@ -36,7 +37,7 @@ impl Bed {
         let admin = Admin::start(&one(), parts.patience(patience)).unwrap();
         // Nothing but contexts.
         status.lock().registries = Some(Arc::new(Health::of(&[])));
-        Self { admin, status, state, metrics }
+        Self { admin, status, state, metrics, began: Instant::now() }
     }
 
     fn new() -> Self {
@@ -52,8 +53,10 @@ impl Bed {
         (answer.code, answer.body)
     }
 
+    /// The long text, with ages as of the moment when the bed began.
     fn verbose(&self) -> String {
-        get(self.at(), "/ready?verbose").body
+        let body = get(self.at(), "/ready?verbose").body;
+        ages_from(self.began, &body)
     }
 
     fn put(&self, name: &str, cluster: ClusterView) {
@@ -99,7 +102,7 @@ fn live(name: &str) -> ClusterView {
 }
 
 fn unheard(name: &str) -> ClusterView {
-    let reach = Reach::Unheard { since: ago(4) };
+    let reach = Reach::Unheard { since: ago(150) };
     ClusterView { reach, health: Some(Arc::new(Health::of(&Kind::ALL))), version: None, ..live(name) }
 }
 
@@ -143,7 +146,8 @@ fn mcs_r96_ready_when_the_registries_are_read_the_members_heard_and_the_lease_kn
     bed.status.lock().complete = true;
     assert_eq!(bed.ready(), lacks("members"));
     assert!(
-        bed.verbose().contains("\n[-] cluster west: not heard yet, for 4 s, nothing to write (Secret namesake/west)\n"),
+        bed.verbose()
+            .contains("\n[-] cluster west: not heard yet, for 2 min, nothing to write (Secret namesake/west)\n"),
         "{}",
         bed.verbose()
     );
@@ -172,7 +176,7 @@ fn mcs_r95_one_dead_member_keeps_nobody_from_being_ready() {
     // Its id is unknown too, so the set is not complete.
     bed.status.lock().refused.insert(secret("north"), "it can't be asked what its id is: no route".to_owned());
     let mut first = bed.ready();
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     while first == lacks("members") {
         assert!(begin.elapsed() < Duration::from_secs(20));
         first = bed.ready();
@@ -287,7 +291,7 @@ fn mcs_r96_the_scrape_says_what_the_status_and_the_counters_say() {
     }
     assert!(!text.contains("coredns_"), "{text}");
     // A leader whose time has run out is none, whatever its tasks have noticed.
-    bed.status.lock().until = std::time::Instant::now().checked_sub(Duration::from_millis(1));
+    bed.status.lock().until = Instant::now().checked_sub(Duration::from_millis(1));
     until("it leads no more", || get(bed.at(), "/metrics").body.contains("\nnamesake_controller_leader 0\n"));
 }
 

@@ -51,6 +51,20 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// A text with ages as if no time had passed since `began`. An age of more than that is wrong, and stays.
+pub(crate) fn ages_from(began: Instant, text: &str) -> String {
+    let most = began.elapsed().as_secs();
+    let mut parts: Vec<String> = text.split(" s ago").map(str::to_owned).collect();
+    let end = parts.len() - 1;
+    for part in &mut parts[..end] {
+        let digits = part.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        if part[digits..].parse::<u64>().is_ok_and(|age| age <= most) {
+            part.replace_range(digits.., "0");
+        }
+    }
+    parts.join(" s ago")
+}
+
 /// Admin routes, and what they look at.
 pub(crate) struct Bed {
     pub(crate) admin: Admin,

@@ -71,10 +71,23 @@ async fn allow(cluster: &Cluster, what: &[(Value, Value, Value)]) {
     cluster.request("PUT", ROLE, Some(&role)).await.unwrap();
 }
 
+/// Waits until the authorizer allows this, or does not. It learns of the role by a watch of its own: until then a request
+/// is judged by what was before.
+fn until_allowed(cluster: &Cluster, (groups, resource, verb): &(Value, Value, Value), wanted: bool) {
+    let user = "--as=system:serviceaccount:namesake:namesake-dns";
+    let (group, resource, verb) = (groups[0].as_str().unwrap(), resource.as_str().unwrap(), verb.as_str().unwrap());
+    let what = format!("{resource}.{group}");
+    let deadline = Instant::now() + PATIENCE;
+    while cluster.kubectl(&["auth", "can-i", verb, &what, user, "-A"]).is_ok() != wanted {
+        assert!(Instant::now() < deadline, "{verb} {what} is allowed: still not {wanted}");
+    }
+}
+
 #[tokio::test]
 async fn sec_03_the_role_suffices_and_nothing_else_is_asked_for() {
     let bed = Bed::new().unwrap();
     let (cluster, kubeconfig) = cluster(&bed, "c1").await;
+    allowed(&cluster).await.iter().for_each(|granted| until_allowed(&cluster, granted, true));
     let server = Namesake::start(&bed, &["--kubeconfig", &kubeconfig]).unwrap();
     server.wait_ready().await;
     let answer = dig(server.dns, &["db-0.east.db.shop.svc.clusterset.local", "A"]).unwrap();
@@ -119,14 +132,9 @@ async fn sec_03_each_verb_that_is_taken_away_is_missed_named_and_taken_up_again(
         let mut rest = whole.clone();
         rest.remove(left_out);
         allow(&cluster, &rest).await;
-        // The authorizer learns of it by a watch: until then a request would still pass.
-        let user = "--as=system:serviceaccount:namesake:namesake-dns";
-        let group = groups[0].as_str().unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        while cluster.kubectl(&["auth", "can-i", verb, &format!("{resource}.{group}"), user, "-A"]).is_ok() {
-            assert!(Instant::now() < deadline, "{verb} {resource} is still allowed");
-        }
+        until_allowed(&cluster, &whole[left_out], false);
 
+        let group = groups[0].as_str().unwrap();
         let server = Namesake::start(&bed, &["--kubeconfig", &kubeconfig, "--startup-timeout=100ms"]).unwrap();
         let named = format!("not allowed to {verb} {resource}.{group}");
         let said = server.wait_for("/ready?verbose", |_, body| body.contains(&named)).await;

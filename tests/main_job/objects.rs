@@ -13,16 +13,15 @@ pub const RULES: [(&str, &str, &str); 4] = [
     ("discovery.k8s.io", "endpointslices", "watch"),
 ];
 
+/// A line of the role.
+pub fn rule((group, resource, verb): (&str, &str, &str)) -> String {
+    format!("- {{apiGroups: [{group}], resources: [{resource}], verbs: [{verb}]}}\n")
+}
+
 /// The ServiceAccount and its rights, without one of [`RULES`] if so wished.
 pub fn rbac(without: Option<(&str, &str, &str)>) -> String {
     let (namespace, name) = ACCOUNT;
-    let rules: String = RULES
-        .iter()
-        .filter(|rule| Some(**rule) != without)
-        .map(|(group, resource, verb)| {
-            format!("- {{apiGroups: [{group}], resources: [{resource}], verbs: [{verb}]}}\n")
-        })
-        .collect();
+    let rules: String = RULES.into_iter().filter(|rule| Some(*rule) != without).map(rule).collect();
     format!(
         "apiVersion: v1
 kind: Namespace

@@ -1,7 +1,7 @@
 //! Each right that the role grants is needed, and one that is missing is named and taken up when it is granted.
 
 use super::objects::{RULES, clusterset, rbac};
-use super::rig::{Rig, Setup};
+use super::rig::{PATIENCE, Rig, Setup};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn main_job_dns_l8_without_list_of_imports() {
@@ -30,9 +30,9 @@ async fn without(rule: usize) {
 
     let named = format!("not allowed to {verb} {resource}.{group}");
     rig.until_readiness(&named, |_, text| text.contains(&named)).await;
-    assert!(rig.namesake.log().unwrap().contains(&named), "{}", rig.namesake.log().unwrap());
+    rig.namesake.wait_for_line(&named, PATIENCE).await.unwrap();
     let series = format!("namesake_watch_errors_total{{reason=\"forbidden\",resource=\"{resource}\"}}");
-    assert!(rig.metric(&series).await >= 1.0);
+    assert!(rig.metric(&series).await >= Some(1.0));
     if verb == "list" {
         rig.not_ready("web.demo.svc").await;
         rig.not_ready("absent.demo.svc").await;

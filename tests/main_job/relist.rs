@@ -3,7 +3,6 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use super::objects::{headless, import, slice};
 use super::rig::{PATIENCE, Rig, until};
@@ -77,7 +76,7 @@ impl Stream {
                 std::thread::spawn(move || {
                     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
                     socket.connect(server).unwrap();
-                    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                    socket.set_read_timeout(Some(PATIENCE)).unwrap();
                     for n in (0..SERVICES).cycle() {
                         if over.load(Ordering::Relaxed) {
                             break;

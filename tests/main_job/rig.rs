@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use testbed::{Bed, Cluster, CoreDns, Dig, Process, Proxy, dig};
 
-use super::objects::{ACCOUNT, clusterset, rbac};
+use super::objects::{ACCOUNT, RULES, clusterset, rbac, rule};
 
 /// How long something may take that takes a moment. A machine under load gets its time; what must be quick is
 /// measured where it matters.
@@ -55,6 +56,7 @@ impl Rig {
             cluster.install_crds(setup.crds).await.unwrap();
         }
         cluster.apply(&setup.objects).await.unwrap();
+        until_allowed(&cluster, RULES.iter().filter(|granted| setup.objects.contains(&rule(**granted)))).await;
         let network = cluster.proxy().unwrap();
         let kubeconfig = network.kubeconfig_for_service_account(ACCOUNT.0, ACCOUNT.1).await.unwrap();
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
@@ -98,17 +100,25 @@ impl Rig {
         ask(self.dns, name, kind, &[])
     }
 
-    /// `/ready?verbose`: code and text.
-    pub async fn readiness(&self) -> (u16, String) {
-        testbed::http::get(self.admin, "/ready?verbose", Duration::from_secs(2)).await.unwrap()
+    /// The status and body of a path of the admin address; status 0 where nothing answers.
+    async fn get(&self, path: &str) -> (u16, String) {
+        testbed::http::get(self.admin, path, PATIENCE).await.unwrap_or_default()
     }
 
-    /// The value of one metric, with its labels as they are written.
-    pub async fn metric(&self, series: &str) -> f64 {
-        let (_, text) = testbed::http::get(self.admin, "/metrics", Duration::from_secs(2)).await.unwrap();
+    /// `/ready?verbose`: code and text.
+    pub async fn readiness(&self) -> (u16, String) {
+        self.get("/ready?verbose").await
+    }
+
+    /// The value of one metric, with its labels as they are written; none where nothing answers.
+    pub async fn metric(&self, series: &str) -> Option<f64> {
+        let (code, text) = self.get("/metrics").await;
+        if code == 0 {
+            return None;
+        }
         let line = text.lines().find(|line| line.strip_prefix(series).is_some_and(|rest| rest.starts_with(' ')));
-        let line = line.unwrap_or_else(|| panic!("no {series} in:\n{text}"));
-        line.rsplit(' ').next().unwrap().parse().unwrap()
+        let line = line.unwrap_or_else(|| panic!("no {series} in {code}:\n{text}"));
+        line.rsplit(' ').next().unwrap().parse().ok()
     }
 
     /// Waits until CoreDNS answers these data, and says how long that took.
@@ -143,6 +153,26 @@ impl Rig {
                 println!("{code} {text}");
             }
             holds
+        })
+        .await;
+    }
+}
+
+/// Waits until the account may do this: the authorizer learns of what was granted by a watch of its own, and would
+/// refuse what comes before.
+async fn until_allowed(cluster: &Cluster, rules: impl Iterator<Item = &(&str, &str, &str)>) {
+    for (group, resource, verb) in rules {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {
+                "user": format!("system:serviceaccount:{}:{}", ACCOUNT.0, ACCOUNT.1),
+                "resourceAttributes": {"group": group, "resource": resource, "verb": verb},
+            },
+        });
+        until(PATIENCE, &format!("{verb} {resource} is allowed"), async || {
+            let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+            let answer = cluster.request("POST", path, Some(&review)).await.unwrap();
+            answer["status"]["allowed"] == true
         })
         .await;
     }

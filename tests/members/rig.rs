@@ -12,8 +12,8 @@ use namesake::model::ClusterId;
 use namesake::reconcile::World;
 use namesake::reconcile::objects::Time;
 use namesake::reconcile::observed::Reach;
-use namesake::source::Health;
 use namesake::source::kube::{Access, Connection, MemberUpdate, MemberWatch, Observer, Served};
+use namesake::source::{Health, WatchPhase};
 use testbed::{Bed, Cluster, merge_kubeconfigs};
 use tokio::sync::mpsc;
 
@@ -139,6 +139,18 @@ impl Seen {
                 Ok(None) => panic!("the members ended: {what}"),
                 Err(_) => panic!("never: {what}; told {:#?}; refused {:#?}", self.told, self.refused),
             }
+        }
+    }
+
+    /// Takes changes until a watch is down, with this in its trouble. No change need come of that.
+    pub async fn until_down(&mut self, watch: Watch, words: &str) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.health.status(watch).phase {
+                WatchPhase::Down(trouble) if trouble.to_string().contains(words) => return,
+                phase => assert!(Instant::now() < end, "never {words:?}: {phase:?}"),
+            }
+            self.pass(Duration::from_millis(20)).await;
         }
     }
 

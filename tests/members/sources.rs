@@ -53,11 +53,7 @@ async fn members_of_every_inventory_come_change_and_go() {
     seen.until_present(&["blue", "green", "red"]).await;
     assert!(!seen.complete, "ClusterProfiles can't be listed yet");
     let watch = namesake::controller::members::Watch::Profiles;
-    seen.until("it is named", |seen| {
-        matches!(seen.health.status(watch).phase, namesake::source::WatchPhase::Down(ref trouble)
-            if trouble.to_string().contains("clusterprofiles.multicluster.x-k8s.io is not installed; install it"))
-    })
-    .await;
+    seen.until_down(watch, "clusterprofiles.multicluster.x-k8s.io is not installed; install it").await;
 
     // The CRD comes, a profile, and the Secret with its kubeconfig.
     hub.apply(PROFILES).await.unwrap();
@@ -162,10 +158,9 @@ async fn the_operators_own_kubeconfigs_may_run_programs() {
     let told = seen.told.len();
     let away = bed.dir().join("away");
     fs::rename(&folder, &away).unwrap();
+    seen.until_down(namesake::controller::members::Watch::Folder, "").await;
     seen.pass(std::time::Duration::from_millis(2500)).await;
     assert_eq!(seen.told[told..], [""; 0]);
-    let watch = namesake::controller::members::Watch::Folder;
-    assert!(matches!(seen.health.status(watch).phase, namesake::source::WatchPhase::Down(_)));
     fs::rename(&away, &folder).unwrap();
 
     // A context that turns up later is found.

@@ -66,7 +66,7 @@ impl Namesake {
 
     /// The status and body of a path of the admin address; status 0 where nothing answers.
     pub async fn get(&self, path: &str) -> (u16, String) {
-        http::get(self.admin, path, Duration::from_secs(5)).await.unwrap_or_default()
+        http::get(self.admin, path, Duration::from_secs(20)).await.unwrap_or_default()
     }
 
     /// Waits until `/ready` says so.

@@ -12,7 +12,7 @@ pub(crate) const NOERROR: u8 = 0;
 pub(crate) const NXDOMAIN: u8 = 3;
 
 /// How long a reply may take before it counts as lost. A machine under load may let us wait.
-const LOST: Duration = Duration::from_secs(5);
+const LOST: Duration = Duration::from_secs(20);
 
 /// A query for a name below `clusterset.local`.
 pub(crate) fn query(id: u16, name: &str, qtype: u16) -> Vec<u8> {

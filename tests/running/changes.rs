@@ -7,7 +7,7 @@ use testbed::{Bed, dig};
 
 use crate::api::{Watching, folder, metric, replace, until};
 use crate::asking::{A, AAAA, NOERROR, NXDOMAIN, SRV, ask, udp};
-use crate::product::Namesake;
+use crate::product::{Namesake, PATIENCE};
 use crate::scripted::Scripted;
 
 pub(crate) const WEB: &str = r#"
@@ -92,7 +92,7 @@ async fn case_upd_01_dns_l12_an_event_of_the_api_server_is_served_at_once() {
         // The name that an endpoint without hostname has: it is there as soon as the address is.
         let name = format!("10-2-{high}-{low}.east.db.shop.svc");
         while ask(&socket, round, &name, A).rcode != NOERROR {
-            assert!(began.elapsed() < Duration::from_secs(5), "not served: {name}");
+            assert!(began.elapsed() < PATIENCE, "not served: {name}");
         }
         took.push(began.elapsed());
         if let Some(last) = round.checked_sub(1) {
@@ -159,16 +159,20 @@ async fn case_rsv_05_a_replica_that_lags_shows_in_serial_and_age_and_converges()
     assert_eq!(rcodes(&first), rcodes(&second), "nobody gets a false negative from either");
 
     // It catches up; and with the next change that both hear of they say the same.
+    let heard = Instant::now();
     second.api.slice("db-west", "db", "10.2.0.21");
     until("the second has it", async || ask(&udp(second.dns), 1, "db.shop.svc", A).answers == 2).await;
-    until("its age shows it", async || version(&second).await.1 < 2.0).await;
+    until("its age shows it", async || version(&second).await.1 <= heard.elapsed().as_secs_f64()).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let since = version(&second).await.0;
+    let began = Instant::now();
     for replica in [&first, &second] {
         replica.api.slice("db-north", "db", "10.3.0.31");
     }
     until("both have moved on", async || version(&first).await.0 > since && version(&second).await.0 > since).await;
+    let took = began.elapsed().as_secs_f64();
     let (one, other) = (version(&first).await.0, version(&second).await.0);
-    assert!((one - other).abs() <= 1.0, "serials of one change: {one} and {other}");
+    // They are the times at which each took it in: a second apart at most, and what a slow machine needed for both.
+    assert!((one - other).abs() <= 1.0 + took, "serials of one change: {one} and {other}");
     assert_eq!(rcodes(&first), rcodes(&second));
 }

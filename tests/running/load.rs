@@ -9,7 +9,7 @@ use testbed::Bed;
 
 use crate::api::{metric, until};
 use crate::asking::{A, AAAA, NOERROR, NXDOMAIN, SRV, Seen, query, receive, udp};
-use crate::product::{Namesake, example};
+use crate::product::{Namesake, PATIENCE, example};
 
 const CLIENTS: u32 = 4;
 const QUERIES: u32 = 50_000;
@@ -57,6 +57,8 @@ async fn case_scl_04_no_query_is_lost_below_saturation_and_every_one_is_counted(
     let bed = Bed::new().unwrap();
     let server = Namesake::start(&bed, &["--from", &example().to_string_lossy()]).unwrap();
     server.wait_ready().await;
+    // The last line of the start, which comes when it is ready already.
+    server.process.wait_for_line("DNS on ", PATIENCE).await.unwrap();
     let lines = server.process.log().unwrap().lines().count();
     let began = Instant::now();
     let dns = server.dns;

@@ -12,7 +12,7 @@ use testbed::Bed;
 
 use crate::api::until;
 use crate::asking::{A, NOERROR, query, receive, receive_tcp, send_tcp, tcp, udp};
-use crate::product::{Namesake, example};
+use crate::product::{Namesake, PATIENCE, example};
 
 const LAMEDUCK: Duration = Duration::from_secs(3);
 
@@ -156,19 +156,30 @@ async fn case_cfg_06_a_rollout_loses_no_query() {
 
     let signalled = Instant::now();
     server.process.signal("TERM").unwrap();
-    let (_, unready) = (server.wait_for("/ready", |code, _| code == 503).await, signalled.elapsed());
-    println!("unready {unready:?} after the signal");
-    assert!(unready < Duration::from_secs(1), "at once: {unready:?}");
-    // Healthy all the time: whoever restarts what is unhealthy would cut the lameduck short.
-    while signalled.elapsed() < LAMEDUCK - Duration::from_millis(300) {
-        assert_eq!(server.get("/health").await, (200, "OK".to_owned()), "after {:?}", signalled.elapsed());
-        assert_eq!(server.get("/ready").await.0, 503);
+    // Unready at once, and healthy all the time: whoever restarts what is unhealthy would cut the lameduck short. An
+    // answer that came after the lameduck, on a slow machine, shows nothing.
+    let mut unready = None;
+    loop {
+        let asked = signalled.elapsed();
+        let (ready, health) = (server.get("/ready").await.0, server.get("/health").await);
+        let answered = signalled.elapsed();
+        if answered >= LAMEDUCK {
+            break;
+        }
+        assert_eq!(health, (200, "OK".to_owned()), "after {answered:?}");
+        if ready == 503 {
+            unready = unready.or(Some(answered));
+        } else {
+            // The signal may be noticed a moment later than a query that came after it.
+            assert!(unready.is_none() && asked < Duration::from_secs(1), "ready {asked:?} after the signal");
+        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let status = server.process.wait_exit(Duration::from_secs(10)).await.unwrap();
+    println!("unready {unready:?} after the signal");
+    let status = server.process.wait_exit(PATIENCE).await.unwrap();
     let took = signalled.elapsed();
     assert_eq!(status.code(), Some(0), "{}", server.process.log().unwrap());
-    assert!(took >= LAMEDUCK && took < LAMEDUCK + Duration::from_secs(5), "within the grace period: {took:?}");
+    assert!(took >= LAMEDUCK, "{took:?}");
 
     let (udp, tcp) = clients.join().unwrap();
     println!(

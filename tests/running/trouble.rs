@@ -2,14 +2,14 @@
 //! to try again.
 
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 use testbed::Bed;
 
 use crate::api::kubeconfig;
 use crate::asking::{A, NOERROR, ask, udp};
-use crate::product::{Namesake, binary, example};
+use crate::product::{Namesake, PATIENCE, binary, example};
 
 /// `namesake dns` to its end, which must come soon.
 fn ran(args: &[&str]) -> Output {
@@ -20,7 +20,7 @@ fn ran(args: &[&str]) -> Output {
         command.env_remove(name);
     }
     let output = command.output().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(10), "{args:?} took {:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{args:?} took {:?}", began.elapsed());
     output
 }
 
@@ -89,10 +89,10 @@ async fn credentials_that_do_not_come_keep_nobody_from_dns_admin_or_a_signal() {
     let config = kubeconfig(&bed, "kubeconfig", 1, &exec);
     let server = Namesake::start(&bed, &["--kubeconfig", &config, "--startup-timeout", "500ms"]).unwrap();
     server.wait_for("/health", |code, body| (code, body) == (200, "OK")).await;
-    server.process.wait_for_line("DNS on ", Duration::from_secs(10)).await.unwrap();
+    server.process.wait_for_line("DNS on ", PATIENCE).await.unwrap();
     assert_eq!(ask(&udp(server.dns), 1, "web.shop.svc", A).rcode, 2, "SERVFAIL");
     assert_eq!(server.get("/ready").await.0, 503);
     server.process.signal("TERM").unwrap();
-    let status = server.process.wait_exit(Duration::from_secs(5)).await.unwrap();
+    let status = server.process.wait_exit(PATIENCE).await.unwrap();
     assert_eq!(status.code(), Some(0), "{}", server.process.log().unwrap());
 }

@@ -4,7 +4,6 @@
 use std::io::{PipeReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,7 +12,7 @@ use testbed::{Bed, http};
 use crate::api::{folder, replace, until};
 use crate::asking::{A, NOERROR, ask, query, receive_tcp, send_tcp, tcp, udp};
 use crate::changes::{ODD, WEB};
-use crate::product::binary;
+use crate::product::{PATIENCE, binary};
 
 /// A program whose output goes into pipes of the test; killed at the end.
 struct Unread {
@@ -55,7 +54,7 @@ impl Unread {
     }
 
     async fn get(&self, path: &str) -> (u16, String) {
-        http::get(self.admin, path, Duration::from_secs(3)).await.unwrap_or_default()
+        http::get(self.admin, path, PATIENCE).await.unwrap_or_default()
     }
 
     async fn ready(&mut self) {
@@ -95,11 +94,9 @@ impl Unread {
     }
 
     async fn ends(&mut self) {
-        let began = Instant::now();
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
         until("it ends", async || self.child.try_wait().unwrap().is_some()).await;
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }
 

@@ -56,7 +56,8 @@ impl Rig {
             cluster.install_crds(setup.crds).await.unwrap();
         }
         cluster.apply(&setup.objects).await.unwrap();
-        until_allowed(&cluster, RULES.iter().filter(|granted| setup.objects.contains(&rule(**granted)))).await;
+        let granted: Vec<_> = RULES.into_iter().filter(|it| setup.objects.contains(&rule(*it))).collect();
+        until_allowed(&cluster, &granted).await;
         let network = cluster.proxy().unwrap();
         let kubeconfig = network.kubeconfig_for_service_account(ACCOUNT.0, ACCOUNT.1).await.unwrap();
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
@@ -160,7 +161,7 @@ impl Rig {
 
 /// Waits until the account may do this: the authorizer learns of what was granted by a watch of its own, and would
 /// refuse what comes before.
-async fn until_allowed(cluster: &Cluster, rules: impl Iterator<Item = &(&str, &str, &str)>) {
+async fn until_allowed(cluster: &Cluster, rules: &[(&str, &str, &str)]) {
     for (group, resource, verb) in rules {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",

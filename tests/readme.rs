@@ -190,7 +190,7 @@ async fn every_console_block_prints_what_stands_there() {
     while let Some(line) = lines.next() {
         out.push_str(&format!("{line}\n"));
         if line.starts_with("## ") && line != "## Sandbox" {
-            sandbox = None;
+            sandbox.take().iter().for_each(Sandbox::end);
         }
         // Real clusters.
         if line == "<!-- shown by tests/install/first.rs -->" {
@@ -204,7 +204,7 @@ async fn every_console_block_prints_what_stands_there() {
         }
         if let Some(sandbox) = sandbox.as_mut().filter(|_| line == "```text") {
             let printed: Vec<String> = lines.by_ref().take_while(|line| line != "```").collect();
-            let now = sandbox.next().await;
+            let now = sandbox.next(printed.len()).await;
             now.iter().for_each(|line| out.push_str(&format!("{line}\n")));
             out.push_str("```\n");
             commands += usize::from(now == printed);
@@ -222,10 +222,10 @@ async fn every_console_block_prints_what_stands_there() {
             let (command, printed) = (&block[start], &block[start + 1..end]);
             let command_line = command.trim_start_matches("$ ");
             let now = if command_line == "cargo run --release -- sandbox config/sandbox" {
-                let started = Sandbox::start(&bed).await;
-                let printed = started.begin.clone();
+                let mut started = Sandbox::start(&bed).await;
+                let now = started.next(printed.len()).await;
                 sandbox = Some(started);
-                printed
+                now
             } else if let Some(sandbox) = &sandbox {
                 run(&sandbox.server, &sandbox.here(command_line))
             } else {
@@ -238,6 +238,7 @@ async fn every_console_block_prints_what_stands_there() {
         }
         out.push_str("```\n");
     }
+    sandbox.iter().for_each(Sandbox::end);
     assert!(commands >= 10, "{commands} commands");
     must_be("console", &out);
 }
@@ -246,8 +247,7 @@ async fn every_console_block_prints_what_stands_there() {
 struct Sandbox {
     server: Namesake,
     folder: Folder,
-    /// What it printed until it was ready.
-    begin: Vec<String>,
+    /// How many of its lines were taken.
     seen: usize,
 }
 
@@ -255,9 +255,7 @@ impl Sandbox {
     async fn start(bed: &Bed) -> Self {
         let folder = Folder::example();
         let server = Namesake::sandbox(bed, folder.path(), &[]).await.unwrap();
-        let mut sandbox = Self { server, folder, begin: Vec::new(), seen: 0 };
-        sandbox.begin = sandbox.next().await;
-        sandbox
+        Self { server, folder, seen: 0 }
     }
 
     /// A command of the README, on the copy.
@@ -265,22 +263,28 @@ impl Sandbox {
         command.replace("config/sandbox", &self.folder.path().to_string_lossy())
     }
 
-    /// What it prints next, as soon as it prints no more.
-    async fn next(&mut self) -> Vec<String> {
+    /// What it has printed and nobody has taken.
+    fn rest(&self) -> Vec<String> {
+        let log = self.server.process.log().unwrap().replace(&*self.folder.path().to_string_lossy(), "config/sandbox");
+        let mut lines = printed(&self.server, &log);
+        lines.split_off(self.seen.min(lines.len()))
+    }
+
+    /// What it prints next, as soon as that is as many lines as the README has there, or when it has had its time. Lines
+    /// that come later are too many where the next ones are looked for, or at the end.
+    async fn next(&mut self, count: usize) -> Vec<String> {
         let deadline = Instant::now() + PATIENCE;
-        let mut last = Vec::new();
-        loop {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            let log =
-                self.server.process.log().unwrap().replace(&*self.folder.path().to_string_lossy(), "config/sandbox");
-            let lines: Vec<_> = printed(&self.server, &log).split_off(self.seen);
-            if !lines.is_empty() && lines == last {
-                self.seen += lines.len();
-                return lines;
-            }
-            last = lines;
-            assert!(Instant::now() < deadline, "the sandbox prints nothing");
+        while self.rest().len() < count && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        let lines = self.rest();
+        self.seen += lines.len();
+        lines
+    }
+
+    /// At its end nothing is left that the README does not show.
+    fn end(&self) {
+        assert_eq!(self.rest(), [""; 0], "printed by the sandbox, and not in the README");
     }
 }
 

@@ -271,7 +271,9 @@ fn explain_says_what_is_wrong_with_the_server() {
     assert_eq!((ran.code, ran.err), (Some(1), said));
     server.join().unwrap();
 
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // A port that nobody takes meanwhile.
+    let bed = testbed::Bed::new().unwrap();
+    let closed = format!("127.0.0.1:{}", bed.port().unwrap());
     let ran = run(&mut namesake(&["explain", "web.shop", "--server", &closed]));
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.starts_with(&format!("namesake: {closed}: can't connect (")), "{}", ran.err);

@@ -181,10 +181,12 @@ async fn dns_f1_a_server_that_has_stopped_is_closed_and_not_silent() {
     let coredns = server.coredns("").await;
     assert_eq!(ask(&coredns, &format!("{WEB} A")).status, "NOERROR");
     server.running.drain(Duration::from_secs(5)).await;
-    let began = Instant::now();
-    assert_eq!(ask(&coredns, &format!("+time=10 {WEB} A")).status, "SERVFAIL");
-    // Silence costs two tries of 2 s.
-    assert!(began.elapsed() < Duration::from_millis(1900), "SERVFAIL after {:?}", began.elapsed());
+    // Silence would be `i/o timeout`.
+    until("CoreDNS is refused", || {
+        assert_eq!(ask(&coredns, &format!("{WEB} A")).status, "SERVFAIL");
+        coredns.log().unwrap().contains("connection refused")
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,10 +196,10 @@ async fn dns_f2_the_health_check_is_answered_and_a_server_that_is_back_is_used()
     let coredns = server.coredns("").await;
     server.running.drain(Duration::from_secs(5)).await;
     for _ in 0..3 {
-        assert_eq!(ask(&coredns, &format!("+time=10 {WEB} A")).status, "SERVFAIL");
+        assert_eq!(ask(&coredns, &format!("{WEB} A")).status, "SERVFAIL");
     }
     server.running = serve(&store, server.address, &server.notebook);
-    until("CoreDNS asks again", || ask(&coredns, &format!("+time=10 {WEB} A")).data("A") == ["10.96.7.7"]).await;
+    until("CoreDNS asks again", || ask(&coredns, &format!("{WEB} A")).data("A") == ["10.96.7.7"]).await;
     until("a health check", || !server.notebook.0.lock().unwrap().iter().all(|seen| seen.name() != ".")).await;
     let check = server.seen(".")[0].clone();
     assert!(check.edns().is_none() && check.transport == Transport::Udp);
@@ -213,13 +215,18 @@ async fn dns_f3_cache_keeps_answers_for_5_seconds_at_least_and_negatives_have_a_
     for (name, kind, status) in
         [(WEB, "A", "NOERROR"), (WEB, "AAAA", "NOERROR"), ("nope.shop.svc.clusterset.local.", "A", "NXDOMAIN")]
     {
+        let began = Instant::now();
         let first = ask(&coredns, &format!("{name} {kind}"));
         assert_eq!(first.status, status, "{}", first.text);
         let before = server.seen(name).len();
         let second = ask(&coredns, &format!("{name} {kind}"));
-        assert_eq!(server.seen(name).len(), before, "the second {name} {kind} came out of the cache");
         let lives = if kind == "A" && status == "NOERROR" { &second.answer } else { &second.authority };
-        assert!(lives.len() == 1 && lives[0].ttl <= 5 && lives[0].ttl > 1, "{}", second.text);
+        assert!(lives.len() == 1 && lives[0].ttl <= 5, "{}", second.text);
+        // Later it may be another one, or have little time left.
+        if began.elapsed() < Duration::from_secs(3) {
+            assert_eq!(server.seen(name).len(), before, "the second {name} {kind} came out of the cache");
+            assert!(lives[0].ttl > 1, "{}", second.text);
+        }
     }
     assert_eq!(ask(&coredns, "dns-version.clusterset.local. TXT").answer[0].ttl, 30);
 }
@@ -269,7 +276,8 @@ async fn dns_f5_an_answer_cached_over_tcp_is_cut_for_udp() {
     for _ in 0..3 {
         assert!(ask(&coredns, &format!("+ignore {DB} A")).has("tc"));
     }
-    assert_eq!(server.seen(DB).len(), before + 3);
+    // More, should CoreDNS have lost patience and asked again.
+    assert!(server.seen(DB).len() >= before + 3, "{} came to us", server.seen(DB).len() - before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

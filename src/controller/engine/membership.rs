@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::{Engine, Following, now};
 use crate::controller::apply::Target;
-use crate::controller::members::{MemberChange, Origin};
+use crate::controller::members::{MemberChange, Origin, Refusal};
 use crate::controller::status::ClusterView;
 use crate::model::ClusterId;
 use crate::reconcile::objects::Time;
@@ -53,8 +53,9 @@ impl Engine {
                 let following =
                     self.members.entry(id.clone()).or_insert_with(|| Following::new(origin.clone(), limits, now));
                 following.origin = origin;
-                (following.unusable, following.leaving) = (Some(refusal.to_string()), None);
-                following.twin = None;
+                // One that is being connected to is not heard yet, and that is no fault of its registration.
+                following.unusable = (refusal != Refusal::Connecting).then(|| refusal.to_string());
+                (following.leaving, following.twin) = (None, None);
                 let reach = following.restart(None, before, limits, now);
                 let dirty = self.world.set_reach(&id, reach);
                 self.mark(dirty);
@@ -68,7 +69,6 @@ impl Engine {
                 };
             }
             MemberChange::Complete(complete) => {
-                self.status.lock().complete = complete;
                 if !complete {
                     self.world.set_unlisted_since(now());
                 }
@@ -209,11 +209,12 @@ impl Engine {
         }
     }
 
-    /// Writes down what probes, scrapes and people look at.
+    /// Writes down what probes, scrapes and people look at. That the set is complete is said together with who is in it:
+    /// a set that is called complete before its members are there looks like one of which everybody was heard.
     pub(super) fn tell_status(&mut self) {
         let (world, planning, totals) = (&self.world, self.dirty.len(), self.tally.totals());
         let mut view = self.status.lock();
-        view.planning = planning;
+        (view.complete, view.planning) = (world.members_listed(), planning);
         view.totals.clone_from(totals);
         view.clusters = self
             .members
@@ -234,5 +235,55 @@ impl Engine {
                 (id.clone(), view)
             })
             .collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::admin::{AdminState, ControllerParts, Half};
+    use crate::controller::members::MemberSettings;
+    use crate::controller::{ControllerSettings, Status, WriteLimits};
+    use crate::metrics::ControllerMetrics;
+    use crate::source::Health;
+    use crate::systemd::Notifier;
+
+    #[test]
+    fn mcs_r96_a_set_is_complete_before_it_is_heard_and_that_is_not_ready() {
+        let (status, metrics) = (Arc::new(Status::default()), Arc::new(ControllerMetrics::new()));
+        status.lock().registries = Some(Arc::new(Health::of(&[])));
+        let settings = ControllerSettings {
+            hub: None,
+            members: MemberSettings::default(),
+            policy: crate::reconcile::Settings::default(),
+            lease: None,
+            source_leases: None,
+            writes: WriteLimits::default(),
+        };
+        let (_leads, leading) = watch::channel(true);
+        let mut engine = Engine::new(&settings, status.clone(), metrics.clone(), leading);
+        let state = Arc::new(AdminState::new());
+        let parts = ControllerParts::new(status, state, metrics, Notifier::default());
+        let id = ClusterId::new("east").unwrap();
+        let east = |refusal| MemberChange::Unusable { id: id.clone(), origin: Origin::File("east".into()), refusal };
+        assert_eq!(parts.ready(), (false, "members"));
+
+        // As where the id comes with the registration: all are known before one of them was spoken to.
+        engine.member_changed(east(Refusal::Connecting));
+        engine.member_changed(MemberChange::Complete(true));
+        assert_eq!(parts.ready(), (false, "members"), "a probe may come before the next tick");
+        engine.tell_status();
+        assert_eq!(parts.ready(), (false, "members"));
+        let (_, said) = parts.verbose();
+        assert!(said.contains("[+] members: 1, all known\n[-] cluster east: not heard yet, for "), "{said}");
+
+        // One whose registration is bad is not waited for.
+        engine.member_changed(east(Refusal::NoClient("no".to_owned())));
+        engine.tell_status();
+        assert_eq!(parts.ready(), (true, "OK"));
     }
 }

@@ -17,8 +17,14 @@ use tokio_util::sync::CancellationToken;
 /// How long a machine under load gets.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a Lease of these tests lasts.
-pub const LASTS: Duration = Duration::from_secs(4);
+/// How long a Lease of these tests lasts: a machine that stands still for some seconds does not lose it.
+pub const LASTS: Duration = Duration::from_secs(8);
+
+/// One that is given up or left in time, as against one that expires.
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// How long one that ends waits for the hub to take the Lease back; after that it leaves it to expire.
+const RELEASE: Duration = Duration::from_secs(1);
 
 /// Where it is.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/namesake-controller";
@@ -59,18 +65,23 @@ impl Election {
 
     /// A candidate that reaches the hub by this kubeconfig.
     pub async fn candidate(&self, name: &str, kubeconfig: &Path) -> Candidate {
-        self.candidate_in("default", name, kubeconfig).await
+        self.candidate_in("default", name, kubeconfig, LASTS).await
+    }
+
+    /// The same with a Lease that lasts [`LONG`].
+    pub async fn long(&self, name: &str, kubeconfig: &Path) -> Candidate {
+        self.candidate_in("default", name, kubeconfig, LONG).await
     }
 
     /// The same for a Lease in another namespace.
-    pub async fn candidate_in(&self, namespace: &str, name: &str, kubeconfig: &Path) -> Candidate {
+    pub async fn candidate_in(&self, namespace: &str, name: &str, kubeconfig: &Path, duration: Duration) -> Candidate {
         let access = Access::Kubeconfig { file: kubeconfig.to_owned(), context: None };
         let connection = Connection::new(access, Arc::new(())).await.unwrap();
         let settings = LeaseSettings {
             namespace: namespace.to_owned(),
             name: "namesake-controller".to_owned(),
             identity: name.to_owned(),
-            duration: LASTS,
+            duration,
         };
         let (status, stop) = (Arc::new(Status::default()), CancellationToken::new());
         let (sender, leading) = watch::channel(false);
@@ -127,11 +138,13 @@ impl Candidate {
         self.out();
     }
 
-    /// In order.
-    pub async fn end(mut self) {
+    /// In order. Whether it must have given the Lease up: on a busy machine the hub may not take it back in time.
+    pub async fn end(mut self) -> bool {
+        let began = Instant::now();
         self.stop.cancel();
         (&mut self.task).await.unwrap();
         self.out();
+        began.elapsed() < RELEASE
     }
 
     pub async fn until_leading(&self) {
@@ -141,6 +154,15 @@ impl Candidate {
     pub async fn until_standing_by(&self, leader: &str) {
         let wanted = Writing::Standby(Some(leader.to_owned()));
         until(&format!("{} stands by {leader}", self.name), || self.writing() == wanted).await;
+    }
+
+    /// Waits until all of these words say what is wrong, and it does not lead.
+    pub async fn until_trouble(&self, words: &[&str]) {
+        until(&format!("{} does not lead, and says {words:?}", self.name), || {
+            let said = self.trouble().unwrap_or_default();
+            !self.leads() && words.iter().all(|words| said.contains(words))
+        })
+        .await;
     }
 }
 

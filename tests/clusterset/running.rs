@@ -8,6 +8,11 @@ use std::time::{Duration, Instant};
 
 use testbed::{Bed, Process, http};
 
+use super::PATIENCE;
+
+/// How long a controller may take to be ready: members that it does not hear it awaits for 30 seconds.
+const READY: Duration = Duration::from_secs(60);
+
 /// How often a condition is looked at.
 const LOOK: Duration = Duration::from_millis(40);
 
@@ -41,7 +46,7 @@ impl Controller {
     }
 
     pub async fn wait_ready(&self) {
-        until("the controller is ready", Duration::from_secs(30), async || {
+        until("the controller is ready", READY, async || {
             let log = || self.process.log_tail(30);
             assert!(self.process.exited().unwrap().is_none(), "the controller has ended:\n{}", log());
             match self.get("/ready?verbose").await {
@@ -57,9 +62,16 @@ impl Controller {
         http::get(self.admin, path, Duration::from_secs(5)).await.unwrap_or_default()
     }
 
+    /// All metrics, of one that runs: a scrape without an answer must not pass for one that counts nothing.
+    pub async fn metrics(&self) -> String {
+        let (code, body) = http::get(self.admin, "/metrics", PATIENCE).await.unwrap();
+        assert_eq!(code, 200, "{body}");
+        body
+    }
+
     /// The sum of a metric's samples whose labels contain all of `labels`.
     pub async fn metric(&self, name: &str, labels: &[&str]) -> f64 {
-        let (_, body) = self.get("/metrics").await;
+        let body = self.metrics().await;
         let samples = body.lines().filter(|line| {
             line.split(['{', ' ']).next() == Some(name) && labels.iter().all(|label| line.contains(label))
         });
@@ -118,7 +130,11 @@ pub async fn until<T>(what: &str, within: Duration, mut look: impl AsyncFnMut() 
 pub async fn stays(what: &str, time: Duration, mut look: impl AsyncFnMut() -> Result<(), String>) {
     let end = Instant::now() + time;
     while Instant::now() < end {
-        if let Err(seen) = look().await {
+        let looked = look().await;
+        // What a look has seen that ended too late may have been so only then.
+        if let Err(seen) = looked
+            && Instant::now() < end
+        {
             panic!("it does not stay so: {what}; instead: {seen}");
         }
         tokio::time::sleep(LOOK * 3).await;

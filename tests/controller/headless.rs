@@ -7,6 +7,7 @@ use crate::clusterset::kubelet::run_pods;
 use crate::clusterset::objects::{export, service, slice, web};
 use crate::clusterset::place::text;
 use crate::clusterset::{ACCOUNT, PATIENCE, Place, Story, until};
+use crate::told::until_event;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r51_r56_r63_r67_w20_a_headless_stateful_set_keeps_its_hostnames() {
@@ -103,6 +104,9 @@ async fn mcs_r62_w4_w25_250_pods_in_slices_of_100_and_one_change_is_one_write_an
     a.apply(&(web("web") + &slices + &export("web"))).await;
     story.until_addresses("web", &addresses).await;
     a.until_export_says("web", "Ready", "True/Exported").await;
+    // An export may say so before the imports do, and its event is written after that.
+    story.until_imported([0, 1, 2], "web").await;
+    until_event(a, "ServiceExport", "web", "Normal Exported: ").await;
     let sizes = async |place: &Place| -> Vec<(String, usize)> {
         let slices = place.slices("web").await;
         slices

@@ -9,26 +9,31 @@ use crate::beds::rough_three;
 use crate::clusterset::objects::exported;
 use crate::clusterset::running::stays;
 use crate::clusterset::{Clusterset, Controller, PATIENCE, Story, until};
-use crate::writes::{settled, written};
+use crate::writes::{settled, until_told, written};
 
 /// How long a member may be away before its endpoints go.
 const TTL: Duration = Duration::from_secs(4);
 
-/// The first three clusters behind networks that can fail.
+/// The first three clusters behind networks that can fail, and the arguments of a controller that reaches them so.
 fn networks(set: &Clusterset) -> (Vec<Proxy>, Vec<String>) {
     let networks: Vec<_> = set.clusters[..3].iter().map(|cluster| cluster.proxy().unwrap()).collect();
     let through =
         networks.iter().zip(&set.kubeconfigs).map(|(network, file)| network.kubeconfig_through(file).unwrap());
     let mut args = set.as_members_by(&through.collect::<Vec<PathBuf>>());
-    args.extend([format!("--unreachable-ttl={}s", TTL.as_secs()), "--unreachable-grace=1s".to_owned()]);
+    args.push("--unreachable-grace=1s".to_owned());
     (networks, args)
+}
+
+/// The same arguments, with a time after which endpoints go.
+fn lasting(args: &[String], ttl: Duration) -> Vec<String> {
+    [args, &[format!("--unreachable-ttl={}s", ttl.as_secs())]].concat()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r84_clu_01_endpoints_of_a_lost_member_go_after_a_time_but_not_the_last_and_are_back_at_once() {
     let set = rough_three().await;
     let (networks, args) = networks(&set);
-    let _controller = Controller::start(&set.bed, args).await;
+    let _controller = Controller::start(&set.bed, lasting(&args, TTL)).await;
     let story = Story::new(&set, "lost").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     c1.apply(&(exported("both", &["10.1.0.1"]) + &exported("alone", &["10.1.0.2"]))).await;
@@ -42,8 +47,8 @@ async fn mcs_r84_clu_01_endpoints_of_a_lost_member_go_after_a_time_but_not_the_l
     }
     let import = c3.import("both").await.unwrap();
 
-    networks[0].cut();
     let cut = Instant::now();
+    networks[0].cut();
     // At first nothing happens: it may be back in a moment.
     stays("the endpoints stay for now", TTL - Duration::from_millis(1500), async || {
         let found = c3.addresses("both").await;
@@ -93,16 +98,17 @@ async fn mcs_r84_clu_01_endpoints_of_a_lost_member_go_after_a_time_but_not_the_l
 async fn mcs_r84_clu_06_a_short_outage_writes_nothing_to_anybody() {
     let set = rough_three().await;
     let (networks, args) = networks(&set);
-    let _controller = Controller::start(&set.bed, args).await;
+    // On a busy machine it may be some seconds until it is heard again.
+    let ttl = TTL * 3;
+    let controller = Controller::start(&set.bed, lasting(&args, ttl)).await;
     let story = Story::new(&set, "blink").await;
     story.at(0).apply(&exported("web", &["10.1.0.1"])).await;
-    story.until_imported([0, 1, 2], "web").await;
-    story.at(0).until_export_says("web", "Ready", "True/Exported").await;
-    let before = settled(&set, Some(&story.namespace)).await;
+    until_told(&story.places[..3], "web", 1).await;
+    let before = settled(&set, &[&controller], Some(&story.namespace)).await;
     networks[0].cut();
     tokio::time::sleep(Duration::from_millis(500)).await;
     networks[0].heal();
-    stays("nobody is written to", TTL + Duration::from_secs(1), async || {
+    stays("nobody is written to", ttl + Duration::from_secs(1), async || {
         for (cluster, before) in set.clusters.iter().zip(&before) {
             let writes = written(cluster, before, Some(&story.namespace));
             if !writes.is_empty() {
@@ -119,7 +125,8 @@ async fn mcs_r84_clu_06_a_short_outage_writes_nothing_to_anybody() {
 async fn mcs_r82_clu_03_nothing_is_deleted_too_early_and_a_dead_member_holds_up_nobody() {
     let set = rough_three().await;
     let (networks, args) = networks(&set);
-    let controller = Controller::start(&set.bed, args.clone()).await;
+    // So patient that nothing goes because time has passed.
+    let controller = Controller::start(&set.bed, lasting(&args, Duration::from_secs(3600))).await;
     let story = Story::new(&set, "dead").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     c1.apply(&(exported("web", &["10.1.0.1"]) + &exported("early", &["10.1.0.2"]))).await;
@@ -139,13 +146,12 @@ async fn mcs_r82_clu_03_nothing_is_deleted_too_early_and_a_dead_member_holds_up_
         place.until_gone("early").await;
     }
     eprintln!("gone after {:?} with a dead member", began.elapsed());
-    assert!(began.elapsed() < TTL - Duration::from_secs(1), "{:?}", began.elapsed());
 
     // The controller starts anew and has never heard it: for all it knows, it exports `web`.
     drop(controller);
     c1.delete("serviceexports", "web").await;
     let began = Instant::now();
-    let _controller = Controller::launch(&set.bed, args);
+    let _controller = Controller::launch(&set.bed, lasting(&args, TTL));
     stays("nothing is deleted before its time", TTL - Duration::from_secs(1), async || {
         let (web, kept) = (c2.parts("web").await, c2.parts("kept").await);
         let there = web.0 && web.1 && kept == (true, true, 1);

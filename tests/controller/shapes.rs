@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::beds::rough_three;
 use crate::clusterset::objects::exported;
-use crate::clusterset::{ACCOUNT, Clusterset, Controller, Story};
-use crate::writes::{nothing_is_written, settled};
+use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Story, until};
+use crate::writes::{nothing_is_written, settled, until_told};
 
 fn with(set: &Clusterset, args: &[&str]) -> Vec<String> {
     let mut all = set.as_members_by(&set.kubeconfigs[..3]);
@@ -62,8 +62,12 @@ async fn mcs_r19_r95_several_controllers_share_the_services() {
         let imports = c2.list("serviceimports", "").await;
         imports.iter().map(|import| import["metadata"]["name"].as_str().unwrap().to_owned()).collect()
     };
-    let _even = Controller::start(&set.bed, with(&set, &["--shard=0/2"])).await;
-    settled(&set, Some(&story.namespace)).await;
+    let even = Controller::start(&set.bed, with(&set, &["--shard=0/2"])).await;
+    until("it has begun", PATIENCE, async || {
+        if imported().await.is_empty() { Err("nothing is imported".to_owned()) } else { Ok(()) }
+    })
+    .await;
+    settled(&set, &[&even], Some(&story.namespace)).await;
     let half = imported().await;
     assert!((1..12).contains(&half.len()), "{half:?}");
     let _odd = Controller::start(&set.bed, with(&set, &["--shard=1/2"])).await;
@@ -79,8 +83,8 @@ async fn mcs_r19_r95_several_controllers_share_the_services() {
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r93_two_controllers_by_mistake_do_not_fight() {
     let set = rough_three().await;
-    let _one = Controller::start(&set.bed, with(&set, &[])).await;
-    let _two = Controller::start(&set.bed, with(&set, &[])).await;
+    let one = Controller::start(&set.bed, with(&set, &[])).await;
+    let two = Controller::start(&set.bed, with(&set, &[])).await;
     let story = Story::new(&set, "twice").await;
     let [c1, c2, c3, ..] = &story.places[..] else { panic!() };
     for address in ["10.1.0.1", "10.1.0.2", "10.1.0.3"] {
@@ -91,11 +95,9 @@ async fn mcs_r93_two_controllers_by_mistake_do_not_fight() {
     }
     c2.apply(&exported("web", &["10.2.0.1"])).await;
     c3.until_addresses("web", &["10.1.0.3", "10.2.0.1"]).await;
-    let before = settled(&set, Some(&story.namespace)).await;
+    until_told(&story.places[..3], "web", 2).await;
+    let before = settled(&set, &[&one, &two], Some(&story.namespace)).await;
     nothing_is_written(&set, &before, Some(&story.namespace), Duration::from_secs(5)).await;
-    for place in [c1, c2] {
-        place.until_export_says("web", "Ready", "True/Exported").await;
-    }
     let refused = c3.cluster.audit().unwrap().service_account(ACCOUNT.0, ACCOUNT.1).writes();
     let refused = refused.only(|entry| entry.namespace == c3.namespace && entry.code == 409).count();
     assert!(refused < 20, "{refused} conflicts");

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::beds::{cleared, rough_three};
 use crate::clusterset::objects::{endpoints, export, service, web};
@@ -93,6 +93,16 @@ async fn agrees(story: &Story) -> Result<(), String> {
         for place in places {
             if place.says("serviceexports", name, "Valid").await == "True/Valid" {
                 exporters.push(place.id().to_owned());
+                let ready = place.says("serviceexports", name, "Ready").await;
+                if ready != "True/Exported" {
+                    return Err(format!("{} {name}: the export says {ready}", place.id()));
+                }
+            }
+            let Some(export) = place.get("serviceexports", name).await else { continue };
+            let conditions = export["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let old = |condition: &Value| condition["observedGeneration"] != export["metadata"]["generation"];
+            if conditions.is_empty() || conditions.iter().any(old) {
+                return Err(format!("{} {name}: what the export says is not of its last change: {export}", place.id()));
             }
         }
         let first = places[0].import(name).await;
@@ -120,7 +130,7 @@ async fn agrees(story: &Story) -> Result<(), String> {
                     history(story, name)
                 ));
             }
-            let what = |import: &Option<serde_json::Value>| {
+            let what = |import: &Option<Value>| {
                 import.as_ref().map(|i| (i["spec"]["type"].clone(), i["spec"]["ports"].clone()))
             };
             if what(&import) != what(&first) {
@@ -156,7 +166,7 @@ async fn soak(set: &Clusterset, members: &[PathBuf], seed: u64, trouble: impl As
     let (changes, ()) = tokio::join!(futures_util::future::join_all(users), trouble(&story, end));
     eprintln!("{} changes, seed {seed}", changes.into_iter().sum::<usize>());
     until(&format!("all clusters agree (seed {seed})"), PATIENCE * 2, async || agrees(&story).await).await;
-    let before = settled(set, None).await;
+    let before = settled(set, &[&controller], None).await;
     controller.kill_and_restart();
     controller.wait_ready().await;
     nothing_is_written(set, &before, None, Duration::from_secs(3)).await;

@@ -6,7 +6,7 @@ use crate::beds::calm;
 use crate::clusterset::objects::{endpoints, export, exported, service, web};
 use crate::clusterset::{PATIENCE, Place, Story, until};
 
-async fn until_event(place: &Place, kind: &str, name: &str, wanted: &str) {
+pub async fn until_event(place: &Place, kind: &str, name: &str, wanted: &str) {
     until(&format!("{}: event {wanted:?} of {kind} {name}", place.id()), PATIENCE, async || {
         let events = place.events(kind, name).await;
         if events.iter().any(|event| event.contains(wanted)) { Ok(()) } else { Err(format!("{events:#?}")) }

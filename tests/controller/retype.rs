@@ -44,8 +44,12 @@ async fn mcs_r11_r20_r80_w7_a_service_comes_late_and_is_retyped_and_back() {
     })
     .await;
     story.until_addresses("web", &["10.1.0.1"]).await;
-    let slices = b.slices("web").await;
-    assert!(slices.iter().all(|s| s["metadata"]["labels"]["service.kubernetes.io/headless"] == ""), "{slices:#?}");
+    until("its slices are headless", PATIENCE, async || {
+        let slices = b.slices("web").await;
+        let headless = |slice: &Value| slice["metadata"]["labels"]["service.kubernetes.io/headless"] == "";
+        if slices.iter().all(headless) { Ok(()) } else { Err(format!("{slices:#?}")) }
+    })
+    .await;
 
     // From headless to ExternalName by a change of the same object.
     let external = json!({"type": "ExternalName", "externalName": "web.example.com", "clusterIP": null,

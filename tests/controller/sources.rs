@@ -102,6 +102,7 @@ async fn mcs_r84_leases_in_every_member_say_which_others_are_heard() {
     network.heal();
     until_renewed(c2, "c1").await;
     until_renewed(c1, "c2").await;
+    until_renewed(c1, "c3").await;
 
     // The controller is dead: everything stands still, and stays.
     controller.process.kill().unwrap();

@@ -205,9 +205,9 @@ async fn a_cluster_that_can_not_be_read_is_named_with_its_reason() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("cluster north") && ran.err.contains("has no context \"c\""), "{}", ran.err);
 
-    // Silence ends at the time limit.
+    // Silence ends at the time limit: at that which is given, which is longer than the usual one.
     clusters[1].kill_api().unwrap();
-    let ran = plan(&[&of_both[..], &["--timeout", "2s"]].concat()).await;
+    let ran = plan(&[&of_both[..], &["--timeout", "20s"]].concat()).await;
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert!(
         ran.err.starts_with("namesake: cluster west can't be read: the API server can't be reached: "),
@@ -215,7 +215,7 @@ async fn a_cluster_that_can_not_be_read_is_named_with_its_reason() {
         ran.err
     );
     assert!(!ran.err.contains("east"), "{}", ran.err);
-    assert!(ran.took < Duration::from_secs(12), "{:?}", ran.took);
+    assert!(ran.took >= Duration::from_secs(20), "{:?}", ran.took);
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn a_hub_that_can_not_be_read_is_named_too() {
         bed.port().unwrap()
     );
     let file = bed.file("kubeconfig", &nobody).unwrap();
-    let ran = plan(&["--kubeconfig", text(&file), "--hub", "hub", "--timeout", "1s"]).await;
+    let ran = plan(&["--kubeconfig", text(&file), "--hub", "hub", "--timeout", "10s"]).await;
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     let said = "namesake: the members can't be listed: the hub's Secrets (labelled): the API server can't be reached: ";
     assert!(ran.err.starts_with(said), "{}", ran.err);

@@ -15,6 +15,7 @@ use load::query::{Asked, Mix, Pool};
 use load::rounds::Effort;
 use load::servers::Kind;
 use load::set::Set;
+use load::slots::PATIENCE;
 use load::udp::{Options, Pace};
 use load::{echo, hickory, objects, query, tcp, udp, zone};
 
@@ -202,7 +203,7 @@ fn ask(args: &Ask) -> Result<(), String> {
         Some(rate) => Pace::Rate { rate, burst: args.burst },
         None => Pace::Window(args.window),
     };
-    let options = Options { clients: args.clients, pace, strict: !args.echo };
+    let options = Options { clients: args.clients, pace, strict: !args.echo, patience: PATIENCE };
     let span = Duration::from_secs_f64(args.seconds);
     let tally = if args.tcp {
         tcp::Client::new(args.server, &pool, options).and_then(|mut client| client.run(span))

@@ -9,6 +9,7 @@ use crate::cluster::Result;
 use crate::machine::{self, Busy, Cpu, Memory, Spent, Still};
 use crate::query::{Asked, Pool};
 use crate::servers::{Kind, Server};
+use crate::slots::PATIENCE;
 use crate::tally::Tally;
 use crate::tcp;
 use crate::udp::{self, Options, Pace};
@@ -240,7 +241,8 @@ enum Client<'a> {
 impl<'a> Client<'a> {
     fn new(scenario: &Scenario, address: SocketAddr, pool: &'a Pool, strict: bool) -> io::Result<Self> {
         let tcp = scenario.transport == Transport::Tcp;
-        let options = Options { clients: if tcp { CONNECTIONS } else { SOCKETS }, pace: scenario.pace, strict };
+        let clients = if tcp { CONNECTIONS } else { SOCKETS };
+        let options = Options { clients, pace: scenario.pace, strict, patience: PATIENCE };
         if tcp {
             tcp::Client::new(address, pool, options).map(Self::Tcp)
         } else {

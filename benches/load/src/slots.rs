@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// How long an answer may take before it counts as lost.
+/// How long an answer may take before it counts as lost, in what is measured.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy)]

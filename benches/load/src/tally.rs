@@ -12,7 +12,7 @@ pub struct Tally {
     pub sent: u64,
     /// Answers to them, right or wrong.
     pub answered: u64,
-    /// Queries without an answer within [`PATIENCE`](crate::slots::PATIENCE).
+    /// Queries without an answer within the client's [patience](crate::udp::Options::patience).
     pub lost: u64,
     /// Answers that came after that, or twice.
     pub late: u64,

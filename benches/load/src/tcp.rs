@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::query::Pool;
-use crate::slots::{PATIENCE, Slots};
+use crate::slots::Slots;
 use crate::tally::Tally;
-use crate::udp::{Options, Pace};
+use crate::udp::{Options, Pace, end};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -20,6 +20,7 @@ pub struct Client<'a> {
     server: SocketAddr,
     pool: &'a Pool,
     strict: bool,
+    patience: Duration,
     window: usize,
     links: Vec<Link>,
     next: usize,
@@ -48,7 +49,8 @@ impl<'a> Client<'a> {
         };
         let window = window.div_ceil(options.clients).max(1);
         let links = (0..options.clients).map(|_| Link::new(server, window)).collect::<io::Result<_>>()?;
-        Ok(Self { server, pool, strict: options.strict, window, links, next: 0, clock: Instant::now() })
+        let Options { strict, patience, .. } = options;
+        Ok(Self { server, pool, strict, patience, window, links, next: 0, clock: Instant::now() })
     }
 
     /// Asks for so long, and waits for the last answers. A connection that the server closes is opened anew; what was
@@ -57,26 +59,42 @@ impl<'a> Client<'a> {
     /// # Errors
     /// Where no connection comes about.
     pub fn run(&mut self, span: Duration) -> io::Result<Tally> {
+        self.ask(span, u64::MAX)
+    }
+
+    /// Asks so many queries, however long it takes, else as [`run`](Client::run).
+    ///
+    /// # Errors
+    /// Where no connection comes about.
+    pub fn run_queries(&mut self, count: u64) -> io::Result<Tally> {
+        self.ask(Duration::MAX, count)
+    }
+
+    fn ask(&mut self, span: Duration, most: u64) -> io::Result<Tally> {
         let mut tally = Tally::default();
         let begin = self.now();
-        let end = begin + span.as_nanos() as u64;
+        let end = end(begin, span);
         let mut looked = begin;
         loop {
             let now = self.now();
-            let sending = now < end;
+            let sending = now < end && tally.sent < most;
             if !sending && self.links.iter().all(|link| link.slots.open() == 0) {
                 break;
             }
             if now - looked > LOOK {
                 looked = now;
-                let before = now.saturating_sub(PATIENCE.as_nanos() as u64);
-                tally.lost += self.links.iter_mut().map(|link| link.slots.expire(before)).sum::<u64>();
+                let before = now.saturating_sub(self.patience.as_nanos() as u64);
+                for link in &mut self.links {
+                    // What has come is not lost, however late we are to take it. An end is there once more below.
+                    while link.read(self.pool, self.strict, self.clock, &mut tally).is_ok_and(|some| some) {}
+                    tally.lost += link.slots.expire(before);
+                }
             }
             for link in &mut self.links {
                 // At once, not half a window at a time: with the next query goes the acknowledgement of the last answer,
                 // for which servers wait that leave TCP's own delay on (Nagle's algorithm), else for 40 ms.
                 if sending {
-                    link.queue(self.pool, &mut self.next, self.window, now, &mut tally);
+                    link.queue(self.pool, &mut self.next, self.window, most, now, &mut tally);
                 }
                 let ended = link.write().and_then(|()| link.read(self.pool, self.strict, self.clock, &mut tally));
                 if ended.is_err() {
@@ -111,9 +129,10 @@ impl Link {
         })
     }
 
-    /// Fills the window.
-    fn queue(&mut self, pool: &Pool, next: &mut usize, window: usize, now: u64, tally: &mut Tally) {
+    /// Fills the window, until so many are sent in all.
+    fn queue(&mut self, pool: &Pool, next: &mut usize, window: usize, most: u64, now: u64, tally: &mut Tally) {
         while self.slots.open() < window
+            && tally.sent < most
             && let Some(id) = self.slots.take(*next, now)
         {
             let packet = pool.get(*next).packet;
@@ -139,11 +158,12 @@ impl Link {
         Ok(())
     }
 
-    fn read(&mut self, pool: &Pool, strict: bool, clock: Instant, tally: &mut Tally) -> io::Result<()> {
+    /// Takes the answers that are there, as many as there is room for: whether something has come.
+    fn read(&mut self, pool: &Pool, strict: bool, clock: Instant, tally: &mut Tally) -> io::Result<bool> {
         match self.stream.read(&mut self.reading[self.read..]) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => self.read += count,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(false),
             Err(error) => return Err(error),
         }
         let now = clock.elapsed().as_nanos() as u64;
@@ -158,7 +178,7 @@ impl Link {
         }
         self.reading.copy_within(at..self.read, 0);
         self.read -= at;
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -14,7 +14,7 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmm
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::query::{LONGEST, Pool};
-use crate::slots::{PATIENCE, Slots};
+use crate::slots::Slots;
 use crate::tally::Tally;
 
 /// Datagrams in one system call.
@@ -61,6 +61,8 @@ pub struct Options {
     pub pace: Pace,
     /// Answers must be what the queries' answers are; not for an echo.
     pub strict: bool,
+    /// How long an answer may take before it counts as lost: [`PATIENCE`](crate::slots::PATIENCE) in what is measured.
+    pub patience: Duration,
 }
 
 /// A client with its sockets.
@@ -95,44 +97,66 @@ impl<'a> Client<'a> {
         Ok(Self { pool, options, links, next: 0, clock: Instant::now() })
     }
 
-    /// Asks for so long, and waits for the last answers.
+    /// Asks for so long, and waits for the last answers. What was due by then is sent, also where we are late with it.
     ///
     /// # Errors
     /// Where nobody listens, or the system refuses.
     pub fn run(&mut self, span: Duration) -> io::Result<Tally> {
+        self.ask(span, u64::MAX)
+    }
+
+    /// Asks so many queries, however long it takes, and waits for the last answers.
+    ///
+    /// # Errors
+    /// As [`run`](Client::run).
+    pub fn run_queries(&mut self, count: u64) -> io::Result<Tally> {
+        self.ask(Duration::MAX, count)
+    }
+
+    fn ask(&mut self, span: Duration, most: u64) -> io::Result<Tally> {
         let mut tally = Tally::default();
         let begin = self.now();
-        let end = begin + span.as_nanos() as u64;
-        let mut looked = begin;
+        let end = end(begin, span);
+        let (mut looked, mut sent) = (begin, begin);
         let mut due = Due::new(self.options.pace, begin);
         let mut turn = 0;
         loop {
             let now = self.now();
-            let sending = now < end;
+            let in_time = match self.options.pace {
+                Pace::Window(_) => now < end,
+                Pace::Rate { .. } => now < end || due.left(end - 1) > 0,
+            };
+            let sending = in_time && tally.sent < most;
             if !sending && self.links.iter().all(|link| link.slots.open() == 0) {
                 break;
             }
             if now - looked > LOOK {
                 looked = now;
-                let before = now.saturating_sub(PATIENCE.as_nanos() as u64);
-                tally.lost += self.links.iter_mut().map(|link| link.slots.expire(before)).sum::<u64>();
+                let before = now.saturating_sub(self.options.patience.as_nanos() as u64);
+                for link in &mut self.links {
+                    // What has come is not lost, however late we are to take it.
+                    while link.receive(self.pool, self.options.strict, self.clock, &mut tally)? > 0 {}
+                    tally.lost += link.slots.expire(before);
+                }
             }
             let count = self.links.len();
             let link = &mut self.links[turn];
             turn = (turn + 1) % count;
             link.receive(self.pool, self.options.strict, self.clock, &mut tally)?;
             if sending {
+                sent = now;
+                let most = usize::try_from(most - tally.sent).unwrap_or(BATCH).min(BATCH);
                 match self.options.pace {
                     // Half of the window at a time, so that there are batches on both sides.
                     Pace::Window(window) => {
                         let share = window / count;
                         let want = share.saturating_sub(link.slots.open());
                         if want > 0 && (want >= share / 2 || link.slots.open() == 0) {
-                            link.send(self.pool, &mut self.next, want.min(BATCH), |_| now, &mut tally)?;
+                            link.send(self.pool, &mut self.next, want.min(most), |_| now, &mut tally)?;
                         }
                     }
                     Pace::Rate { .. } => {
-                        let want = due.take(now, BATCH);
+                        let want = due.take(now.min(end - 1), most);
                         if want > 0 {
                             let first = due.sent - want as u64;
                             let at = |i: usize| due.time(first + i as u64);
@@ -142,13 +166,18 @@ impl<'a> Client<'a> {
                 }
             }
         }
-        tally.elapsed = Duration::from_nanos(self.now() - begin).min(span.max(Duration::from_nanos(1)));
+        tally.elapsed = Duration::from_nanos(self.now() - begin).min(span.max(Duration::from_nanos(sent - begin)));
         Ok(tally)
     }
 
     fn now(&self) -> u64 {
         self.clock.elapsed().as_nanos() as u64
     }
+}
+
+/// When a run of this span ends; never at its beginning.
+pub(crate) fn end(begin: u64, span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).map_or(u64::MAX, |span| begin.saturating_add(span.max(1)))
 }
 
 /// When queries are due.
@@ -167,10 +196,15 @@ impl Due {
         }
     }
 
+    /// How many are due and not sent.
+    fn left(&self, now: u64) -> u64 {
+        let steps = ((now - self.begin) as f64 / 1e9 * self.rate / self.burst as f64) as u64 + 1;
+        steps * self.burst - self.sent
+    }
+
     /// How many to send now, at most so many.
     fn take(&mut self, now: u64, most: usize) -> usize {
-        let steps = ((now - self.begin) as f64 / 1e9 * self.rate / self.burst as f64) as u64 + 1;
-        let want = (steps * self.burst - self.sent).min(most as u64);
+        let want = self.left(now).min(most as u64);
         self.sent += want;
         want as usize
     }
@@ -198,10 +232,10 @@ impl Link {
         })
     }
 
-    /// Takes the answers that are there.
-    fn receive(&mut self, pool: &Pool, strict: bool, clock: Instant, tally: &mut Tally) -> io::Result<()> {
+    /// Takes the answers that are there, as many as fit into one system call: how many.
+    fn receive(&mut self, pool: &Pool, strict: bool, clock: Instant, tally: &mut Tally) -> io::Result<usize> {
         if self.slots.open() == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let mut lengths = [0; BATCH];
         let mut count = 0;
@@ -215,7 +249,7 @@ impl Link {
                         count += 1;
                     }
                 }
-                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(()),
+                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -228,7 +262,7 @@ impl Link {
                 None => tally.late += 1,
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Sends the next queries of the pool.
@@ -288,6 +322,6 @@ mod tests {
         let mut due = Due::new(Pace::Rate { rate: 1e6, burst: 100 }, 5_000);
         assert_eq!((due.take(5_000, 32), due.take(5_000, 200), due.take(104_999, 200)), (32, 68, 0));
         assert_eq!((due.time(99), due.time(100)), (5_000, 105_000));
-        assert_eq!(due.take(105_000, 200), 100);
+        assert_eq!((due.left(105_000), due.take(105_000, 200), due.left(105_000)), (100, 100, 0));
     }
 }

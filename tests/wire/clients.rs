@@ -17,7 +17,7 @@ pub(crate) fn dig(server: SocketAddr, arguments: &[&str]) -> String {
     let output = Command::new("dig")
         .arg(format!("@{}", server.ip()))
         .arg(format!("-p{}", server.port()))
-        .args(["+time=20", "+tries=1"])
+        .args([format!("+time={}", PATIENCE.as_secs()).as_str(), "+tries=1"])
         .args(arguments)
         .output()
         .expect("dig is installed (bind9-dnsutils)");
@@ -25,13 +25,14 @@ pub(crate) fn dig(server: SocketAddr, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A client of hickory's for each transport.
+/// A client of hickory's for each transport. Over UDP too it asks once, as what counts queries relies on.
 pub(crate) async fn hickory(server: SocketAddr) -> [(&'static str, Client<TokioRuntimeProvider>); 2] {
-    let stream = UdpClientStream::builder(server, TokioRuntimeProvider::default()).build();
+    let stream = UdpClientStream::builder(server, TokioRuntimeProvider::default());
+    let stream = stream.with_max_retries(0).with_timeout(Some(PATIENCE)).build();
     let (udp, background) = Client::from_sender(stream);
     tokio::spawn(background);
     let (stream, sender) = TcpClientStream::new(server, None, Some(PATIENCE), TokioRuntimeProvider::default());
-    let (tcp, background) = Client::new(stream.await.unwrap(), sender);
+    let (tcp, background) = Client::with_timeout(stream.await.unwrap(), sender, PATIENCE);
     tokio::spawn(background);
     [("UDP", udp), ("TCP", tcp)]
 }

@@ -8,6 +8,7 @@ use testbed::Bed;
 
 use crate::product::root;
 use crate::rig::{apply_hub, controller, kustomized, list, object, text, until, yaml};
+use crate::taken::granted;
 
 const NAMES: [&str; 4] = ["cluster-api", "cluster-profile", "istio", "sveltos"];
 
@@ -90,12 +91,16 @@ async fn mcs_r97_the_roles_of_the_components_suffice() {
     let (_folder, path) = overlay("controller");
     let folder = path.to_str().unwrap();
     apply_hub(&hub, folder);
+    granted(&hub, "namesake-controller").await;
     let before = hub.audit().unwrap();
     let running = controller(&bed, &hub, folder, &[]).await;
     running.wait_ready().await;
-    let said = running.get("/ready?verbose").await.1;
-    let registries: Vec<_> = said.lines().filter(|line| line.contains("registry")).collect();
-    assert!(registries.len() >= 6 && registries.iter().all(|line| line.starts_with("[+]")), "{said}");
+    running
+        .wait_for("/ready?verbose", |_, said| {
+            let registries: Vec<_> = said.lines().filter(|line| line.contains("registry")).collect();
+            registries.len() >= 6 && registries.iter().all(|line| line.starts_with("[+]"))
+        })
+        .await;
     let audit = hub.audit().unwrap().since(&before).service_account("namesake", "namesake-controller");
     let denied: Vec<_> = audit.entries.iter().filter(|e| e.code == 403).collect();
     assert!(denied.is_empty(), "{denied:?}");

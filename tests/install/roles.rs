@@ -9,6 +9,7 @@ use testbed::{Audit, Bed, Cluster};
 
 use crate::product::{Namesake, PATIENCE};
 use crate::rig::{apply_hub, contexts, controller, list, namesake, text, until};
+use crate::taken::granted;
 
 /// A ClusterProperty's CRD as far as it matters, and one that says who east is.
 pub const ABOUT: &str = "
@@ -171,6 +172,9 @@ async fn mcs_r97_the_roles_of_hub_and_members_are_exactly_what_is_asked_for() {
     let Set { bed, east, west, kubeconfig } = &set;
     west.apply(ABOUT).await.unwrap();
     namesake(kubeconfig, &["join", "west", "--hub", "east", "--id", "west"]).await;
+    for (cluster, account) in [(east, "namesake-controller"), (east, "namesake-member"), (west, "namesake-member")] {
+        granted(cluster, account).await;
+    }
     let before = [east.audit().unwrap(), west.audit().unwrap()];
 
     let running = controller(bed, east, "controller", &[]).await;
@@ -209,6 +213,12 @@ pub fn asked_by(cluster: &Cluster, before: &Audit, account: &str) -> BTreeSet<St
     asked(&audit)
 }
 
+/// The account by which the controller of another cluster reads in ours.
+async fn reader_of(there: &Cluster) -> String {
+    let uid = there.request("GET", "/api/v1/namespaces/kube-system", None).await.unwrap();
+    format!("namesake-reader-{}", &text(&uid["metadata"]["uid"])[..8])
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn mcs_r97_one_controller_per_cluster_writes_at_home_and_only_reads_the_others() {
     let set = Set::new().await;
@@ -224,6 +234,10 @@ async fn mcs_r97_one_controller_per_cluster_writes_at_home_and_only_reads_the_ot
         namesake(kubeconfig, &["join", name, "--hub", name, "--id", name]).await;
         namesake(kubeconfig, &["join", other, "--hub", name, "--id", other, "--read-only"]).await;
     }
+    for (here, there) in pairs {
+        granted(here, "namesake-member").await;
+        granted(here, &reader_of(there).await).await;
+    }
     let before = [east.audit().unwrap(), west.audit().unwrap()];
     let controllers = [
         controller(bed, east, "controller-per-cluster", &[]).await,
@@ -234,12 +248,10 @@ async fn mcs_r97_one_controller_per_cluster_writes_at_home_and_only_reads_the_ot
     }
     story(east, &[east, west], &controllers[0]).await;
     for controller in &controllers {
-        let said = controller.get("/ready?verbose").await.1;
-        assert!(!said.contains("[!]"), "{said}");
+        controller.wait_for("/ready?verbose", |code, body| code == 200 && !body.contains("[!]")).await;
     }
     for ((here, there), before) in pairs.into_iter().zip(&before) {
-        let uid = there.request("GET", "/api/v1/namespaces/kube-system", None).await.unwrap();
-        let reader = format!("namesake-reader-{}", &text(&uid["metadata"]["uid"])[..8]);
+        let reader = reader_of(there).await;
         let allowed = allowed(&rules(here, &format!("clusterroles/{reader}")).await);
         assert_eq!(asked_by(here, before, &reader), allowed, "{}: left asked, right allowed", here.name());
         assert!(allowed.iter().all(|may| matches!(&may[..4], "list" | "watc" | "get ")), "{allowed:?}");
@@ -260,6 +272,8 @@ async fn mcs_r97_what_is_granted_for_policies_is_what_they_ask_for() {
         }
         namesake(kubeconfig, &join).await;
     }
+    granted(east, "namesake-member").await;
+    granted(west, "namesake-member").await;
     let before = [east.audit().unwrap(), west.audit().unwrap()];
     let policies = ["--auto-export=export=yes", "--create-namespaces=create-and-remove", "--source-leases"];
     let running = controller(bed, east, "controller", &policies).await;
@@ -299,12 +313,14 @@ async fn mcs_r97_what_is_granted_for_policies_is_what_they_ask_for() {
     })
     .await;
 
-    let all: BTreeSet<_> = &asked_by(east, &before[0], "namesake-member") | &in_west;
+    let mut wanted = allowed(&rules(east, "namespaces/namesake/roles/namesake-member").await);
     for what in ["namespaces", "serviceexports", "leases"] {
-        for verb in ["create", "delete"] {
-            assert!(all.contains(&format!("{verb} {what}")), "{verb} {what}: {all:?}");
-        }
+        wanted.extend(["create", "delete"].map(|verb| format!("{verb} {what}")));
     }
-    let leases = allowed(&rules(east, "namespaces/namesake/roles/namesake-member").await);
-    assert!(leases.is_subset(&all), "{leases:?} {all:?}");
+    // That something is deleted can be seen before the request that did it is over.
+    until("all of it is in the audit logs", || async {
+        let all = &asked_by(east, &before[0], "namesake-member") | &in_west;
+        if wanted.is_subset(&all) { Ok(()) } else { Err(format!("{wanted:?} {all:?}")) }
+    })
+    .await;
 }

@@ -31,6 +31,7 @@ async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_ta
         }
         let mut rest = verbs.clone();
         rest.remove(left_out);
+        let before = refused(&running.wait_for("/metrics", |code, _| code == 200).await);
         allow(east, path, Value::Array(rest)).await;
         forbidden(east, "namesake-member", rule).await;
 
@@ -61,7 +62,7 @@ async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_ta
             // Nothing hangs on Events.
             (_, "events") => {
                 exported_everywhere(east, &name, &running).await;
-                running.wait_for("/metrics", |_, body| body.contains("code=\"403\"")).await;
+                running.wait_for("/metrics", |_, body| refused(body) > before).await;
             }
             _ => {
                 let line = format!("cannot {verb} resource \"{resource}\"");
@@ -80,6 +81,12 @@ async fn mcs_r97_each_verb_in_a_member_that_is_taken_away_is_missed_named_and_ta
             exported_everywhere(east, &name, &running).await;
         }
     }
+}
+
+/// How many requests the controller counts as refused.
+fn refused(metrics: &str) -> f64 {
+    let lines = metrics.lines().filter(|line| line.contains("code=\"403\""));
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
 }
 
 /// A rule for each verb of each resource.
@@ -105,21 +112,52 @@ async fn allow(cluster: &Cluster, path: &str, rules: Value) {
     cluster.request("PUT", &path, Some(&role)).await.unwrap();
 }
 
-/// Until the authorizer knows: it learns of it by a watch.
+/// Waits until the authorizer knows that it is forbidden.
 async fn forbidden(cluster: &Cluster, account: &str, rule: &Value) {
+    reviewed(cluster, account, "namesake", rule, false).await;
+}
+
+/// Waits until the authorizer knows all that an account of `namesake` was granted, by whichever bindings.
+pub async fn granted(cluster: &Cluster, account: &str) {
+    let mut rights = 0;
+    for kind in ["clusterrolebindings", "rolebindings"] {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/{kind}");
+        for binding in list(&cluster.request("GET", &path, None).await.unwrap()["items"]) {
+            let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+            if !subjects.any(|subject| subject["namespace"] == "namesake" && subject["name"] == account) {
+                continue;
+            }
+            let (namespace, role) = (binding["metadata"]["namespace"].as_str(), text(&binding["roleRef"]["name"]));
+            let path = match namespace {
+                Some(namespace) if binding["roleRef"]["kind"] == "Role" => {
+                    format!("namespaces/{namespace}/roles/{role}")
+                }
+                _ => format!("clusterroles/{role}"),
+            };
+            for rule in single(&rules(cluster, &path).await) {
+                reviewed(cluster, account, namespace.unwrap_or("namesake"), &rule, true).await;
+                rights += 1;
+            }
+        }
+    }
+    assert!(rights > 0, "{account} in {} has no rights", cluster.name());
+}
+
+/// Waits until the authorizer says this of a rule with one verb and one resource: it learns of roles by a watch.
+async fn reviewed(cluster: &Cluster, account: &str, namespace: &str, rule: &Value, allowed: bool) {
     let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
     let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
         "spec": {"user": format!("system:serviceaccount:namesake:{account}"), "resourceAttributes": {
             "verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": sub,
-            "namespace": "namesake", "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
+            "namespace": namespace, "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
         }},
     });
-    until("it is forbidden", || async {
+    until(&format!("{account} may {verb} {resource}: {allowed}"), || async {
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
         let answer = cluster.request("POST", path, Some(&review)).await.unwrap();
-        if answer["status"]["allowed"] == false { Ok(()) } else { Err(answer.to_string()) }
+        if answer["status"]["allowed"] == allowed { Ok(()) } else { Err(answer.to_string()) }
     })
     .await;
 }

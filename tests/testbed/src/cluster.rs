@@ -284,7 +284,7 @@ impl Cluster {
     /// server's own cache does not reach back either (restart it for that).
     pub async fn compact(&self) -> Result<()> {
         let etcd = SocketAddr::from(([127, 0, 0, 1], self.0.ports.etcd));
-        let within = Duration::from_secs(5);
+        let within = Duration::from_secs(30);
         let (_, body) = http::post(etcd, "/v3/kv/range", r#"{"key": "AA==", "limit": "1"}"#, within).await?;
         let answer: serde_json::Value = serde_json::from_str(&body).doing("etcd's answer")?;
         let revision = answer["header"]["revision"].as_str();

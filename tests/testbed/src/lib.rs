@@ -71,5 +71,6 @@ pub use objects::mcs_crds;
 pub use own_image::{NAMESAKE, OwnImage};
 pub use packets::{PacketBed, PacketOptions, Phase};
 pub use parts::Part;
+pub use place::environment;
 pub use process::{Process, ProcessBuilder};
 pub use proxy::Proxy;

@@ -199,11 +199,38 @@ fn marks() -> impl Iterator<Item = (u32, PathBuf)> {
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).filter(move |pid| *pid != me);
     pids.filter_map(|pid| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let environment = environment(pid)?;
         let mark =
             environment.split(|b| *b == 0).find_map(|var| var.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
         Some((pid, PathBuf::from(OsStr::from_bytes(mark))))
     })
+}
+
+/// The environment of a process, or nothing where we may not read it.
+///
+/// Whoever has spawned a program goes on when it has begun, and the kernel shows the environment of a program that begins
+/// as an empty one until it has loaded it: then it is waited for.
+pub fn environment(pid: u32) -> Option<Vec<u8>> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        if !environment.is_empty() || !is_to_have_environment(pid) || Instant::now() > deadline {
+            return Some(environment);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether the kernel has an environment for this process, or has not loaded its program yet: where the code ends, it notes
+/// after the environment. Its own threads have no program, and what ends or has ended has none any more.
+fn is_to_have_environment(pid: u32) -> bool {
+    const EXITING: u64 = 0x4;
+    const KERNEL_THREAD: u64 = 0x20_0000;
+    let Some(fields) = stat(pid) else { return false };
+    // By their numbers in proc_pid_stat(5), of which the first two are cut off.
+    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or_default();
+    let (flags, code_end, start, end) = (number(9), number(27), number(50), number(51));
+    !is_dead(&fields) && flags & (EXITING | KERNEL_THREAD) == 0 && (code_end == 0 || end > start)
 }
 
 /// A process and all that descend from it, the eldest first.
@@ -227,18 +254,62 @@ pub(crate) fn family(root: u32) -> Vec<u32> {
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    stat(pid)?.get(1)?.parse().ok()
 }
 
 /// The start time of a process, in clock ticks since boot: with the pid it names one process for ever.
 pub(crate) fn start_time(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the command in parentheses and may hold spaces; the fields after it do not.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    if state == "Z" || state == "X" {
-        return None;
+    let fields = stat(pid)?;
+    if is_dead(&fields) { None } else { fields.get(19).cloned() }
+}
+
+/// Whether no thread of a process goes on: all are stopped or have ended.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut states = threads.filter_map(|thread| stat_in(&thread.path().join("stat")));
+    states.all(|fields| is_dead(&fields) || fields[0] == "T")
+}
+
+/// What the kernel says of a process, from its state on: the command in parentheses before it may hold spaces.
+fn stat(pid: u32) -> Option<Vec<String>> {
+    stat_in(Path::new(&format!("/proc/{pid}/stat")))
+}
+
+fn stat_in(file: &Path) -> Option<Vec<String>> {
+    let text = fs::read_to_string(file).ok()?;
+    Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
+}
+
+fn is_dead(stat: &[String]) -> bool {
+    stat.first().is_none_or(|state| state == "Z" || state == "X")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_environment_of_a_program_that_begins_is_waited_for_and_of_nothing_else() {
+        for _ in 0..200 {
+            let mut child = Command::new("/bin/sleep").arg("60").env("BEGUN", "1").spawn().unwrap();
+            let environment = environment(child.id()).unwrap();
+            assert!(environment.split(|b| *b == 0).any(|var| var == b"BEGUN=1"), "{environment:?}");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let mut ended = Command::new("/bin/true").spawn().unwrap();
+        let mut without = Command::new("/bin/sleep").arg("60").env_clear().spawn().unwrap();
+        assert_eq!(environment(without.id()), Some(Vec::new()));
+        assert!(!is_to_have_environment(without.id()), "it was seen and not given up");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while start_time(ended.id()).is_some() {
+            assert!(Instant::now() < deadline, "it has not ended");
+        }
+        assert!(!is_to_have_environment(ended.id()));
+        without.kill().unwrap();
+        without.wait().unwrap();
+        ended.wait().unwrap();
     }
-    fields.nth(18).map(str::to_owned)
 }

@@ -20,6 +20,9 @@ use crate::{http, place};
 /// How often a condition is looked at while it is waited for.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// How long the kernel may take to stop a program: it does so at once, where the machine is not busy.
+const STOP: Duration = Duration::from_secs(30);
+
 /// A program that is about to run in a bed.
 pub struct ProcessBuilder {
     bed: Bed,
@@ -242,7 +245,7 @@ impl Process {
         }
     }
 
-    /// Sends a signal by name: `TERM`, `INT`, `HUP`, `KILL`, `STOP`, `CONT`, `USR1` …
+    /// Sends a signal by name: `TERM`, `INT`, `HUP`, `KILL`, `STOP`, `CONT`, `USR1` … After `STOP` it has stopped.
     pub fn signal(&self, name: &str) -> Result<()> {
         let signal: Signal =
             format!("SIG{}", name.trim_start_matches("SIG")).parse().doing(format!("signal {name:?}"))?;
@@ -251,7 +254,19 @@ impl Process {
         if child.try_wait().doing(&self.name)?.is_some() {
             return Err(Error::new(format!("cannot send {signal} to {}: it has ended", self.name)));
         }
-        kill(Pid::from_raw(self.pid as i32), signal).doing(format!("sending {signal} to {}", self.name))
+        kill(Pid::from_raw(self.pid as i32), signal).doing(format!("sending {signal} to {}", self.name))?;
+        if signal == Signal::SIGSTOP { self.wait_stopped() } else { Ok(()) }
+    }
+
+    /// Waits until none of its threads goes on: the kernel stops each of them when it gets to it.
+    fn wait_stopped(&self) -> Result<()> {
+        let deadline = Instant::now() + STOP;
+        // Twice: a thread may have made another one between our list of threads and its own stop.
+        while !(place::is_stopped(self.pid) && place::is_stopped(self.pid)) {
+            self.not_yet(deadline, "has not stopped")?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Ends it at once (SIGKILL) and waits for that.

@@ -41,6 +41,11 @@ pub async fn c08_cluster_local_names_local_services_only(stage: &Stage) {
     // The suite stops here. "Only": where there is an import and no Service, there is no such name, although its DNS
     // knows the clusterset's.
     stage.second().until_import().await;
-    let answer = stage.second().ask(&nslookup(record_type(family), &name)).await;
+    let ask = nslookup(record_type(family), &name);
+    let answer = until(&format!("{}: `{ask}` runs", stage.second().id()), PATIENCE * 3, async || {
+        let answer = stage.second().ask(&ask).await;
+        if answer.printed.is_ok() { Ok(answer) } else { Err(answer.seen().to_owned()) }
+    })
+    .await;
     assert!(!answer.ok && answer.seen().contains("NXDOMAIN"), "{}: {}", stage.second().id(), answer.seen());
 }

@@ -37,6 +37,14 @@ pub async fn across_clusters(world: &World) {
         let import = stage.at(cluster).until_ready("sticky").await;
         assert_eq!(import["spec"]["sessionAffinity"], "ClientIP", "{}", stage.at(cluster).id());
     }
+    // A slice that is there is not yet in every kube-proxy.
+    for cluster in everywhere {
+        until("the sticky service is reached", PODS, async || {
+            let said = stage.clients[cluster].reach(&stage.name("sticky"), 80).await;
+            said.map(drop).map_err(|trouble| format!("{}: {trouble}", stage.at(cluster).id()))
+        })
+        .await;
+    }
     let mut stuck_to = Vec::new();
     for cluster in everywhere {
         let pods = reached_by(&stage, cluster, "sticky").await;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hickory_proto::rr::{RData, RecordType};
 
-use crate::ask::PATIENCE;
+use crate::ask::{PATIENCE, Trouble};
 use crate::clusterset::Place;
 use crate::objects;
 use crate::pod::ClientPod;
@@ -49,11 +49,27 @@ pub async fn peers(world: &World) {
         }
     }
     let all = stage.name("db");
+    let srv = format!("_pg._tcp.{all}");
     let wanted: BTreeSet<_> = members.iter().map(|member| member.pod.address).collect();
     for member in &members {
         until(&format!("{} sees all members", whole(&stage, member)), PODS, async || {
             let found: BTreeSet<_> = member.pod.addresses(&all).await.unwrap_or_default().into_iter().collect();
             if found == wanted { Ok(()) } else { Err(format!("{found:?}")) }
+        })
+        .await;
+        // The names of single members come by the same slices, but answers of before are cached one by one.
+        for peer in &members {
+            let name = whole(&stage, peer);
+            until(&format!("{} sees {name}", whole(&stage, member)), PODS, async || {
+                let found = member.pod.addresses(&name).await;
+                if found == Ok(vec![peer.pod.address]) { Ok(()) } else { Err(format!("{found:?}")) }
+            })
+            .await;
+        }
+        until(&format!("{} sees all by SRV", whole(&stage, member)), PODS, async || {
+            let found = services(&member.pod, &srv).await;
+            let all = found.as_ref().is_ok_and(|found| found.len() == members.len());
+            if all { Ok(()) } else { Err(format!("{found:?}")) }
         })
         .await;
     }
@@ -75,7 +91,7 @@ pub async fn peers(world: &World) {
 
     let (mut targets, mut reached) = (0, 0);
     for member in &members {
-        for (name, port) in services(&member.pod, &format!("_pg._tcp.{all}")).await {
+        for (name, port) in services(&member.pod, &srv).await.unwrap() {
             targets += 1;
             reached += usize::from(member.pod.reach(&name, port).await.is_ok());
         }
@@ -131,13 +147,11 @@ async fn until_members(place: &Place) -> Vec<(String, IpAddr)> {
 }
 
 /// The targets of an SRV name, and their ports.
-async fn services(pod: &ClientPod, name: &str) -> Vec<(String, u16)> {
-    // A pause in which the answer of a moment ago is still cached would be no failure of a database: it asks once.
-    let records = tokio::time::timeout(Duration::from_secs(10), pod.look_up(name, RecordType::SRV)).await;
-    let records = records.expect("an answer in time").unwrap_or_else(|e| panic!("{name} SRV: {e}"));
+async fn services(pod: &ClientPod, name: &str) -> Result<Vec<(String, u16)>, Trouble> {
+    let records = pod.look_up(name, RecordType::SRV).await?;
     let targets = records.iter().filter_map(|data| match data {
         RData::SRV(srv) => Some((srv.target.to_string(), srv.port)),
         _ => None,
     });
-    targets.collect()
+    Ok(targets.collect())
 }

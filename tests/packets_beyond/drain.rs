@@ -97,6 +97,12 @@ pub async fn handover(world: &World, drained: bool) {
     for_a_while(BEFORE).await;
     let left = Instant::now();
     stage.at(1).delete("serviceexports", "web").await;
+    if !drained {
+        // The gap begins when nothing is left, however long that takes.
+        for place in &stage.places {
+            place.until_gone("web").await;
+        }
+    }
     for_a_while(GAP).await;
     stage.at(2).apply_values(vec![objects::export("web")]).await;
     for (cluster, client) in stage.clients.iter().enumerate() {

@@ -26,12 +26,15 @@ const ASKED: usize = 0;
 
 const REPLICAS: u32 = 20;
 
+/// How long all pods may take to be there and in the slices.
+const START: Duration = Duration::from_secs(120);
+
 /// How long the update may take.
-const UPDATE: Duration = Duration::from_secs(120);
+const UPDATE: Duration = Duration::from_secs(240);
 
 /// A pod that serves on for this long is still there for clients whose DNS server has cached a set that is as old as that:
-/// 5 s, and what the parts of the way take.
-const CAREFUL: Manners = Manners { linger: 9, ready_when_listening: true };
+/// 5 s, and what the parts of the way take, also where the machine stands still for some seconds meanwhile.
+const CAREFUL: Manners = Manners { linger: 20, ready_when_listening: true };
 
 /// A pod that goes as soon as it is told to, and is ready before it listens.
 const CARELESS: Manners = Manners { linger: 0, ready_when_listening: false };
@@ -69,7 +72,7 @@ const REJECTED: &str = "rejected by the client's node, no pod was chosen";
 
 /// As a careful owner does it: no look-up fails, and nobody is sent to a pod that is gone.
 pub async fn careful(world: &World) {
-    let Outcome { asked, failed, rejected } = update(world, "rollout-careful", "pods that linger 9 s", CAREFUL).await;
+    let Outcome { asked, failed, rejected } = update(world, "rollout-careful", "pods that linger 20 s", CAREFUL).await;
     assert_eq!(failed - rejected, 0, "look-ups or connections failed, though every pod served until it was forgotten");
     assert!(rejected * 500 <= asked, "the client's node has rejected {rejected} of {asked} connections");
 }
@@ -100,7 +103,7 @@ async fn update(world: &World, namespace: &str, manners_in_words: &str, manners:
     let there: Vec<_> = Kind::ALL.map(|kind| Slices::of_service(source, kind.service())).into();
     let here: Vec<_> = Kind::ALL.map(|kind| Slices::mirrored(importer, kind.service(), source.id())).into();
     for slices in here.iter().chain(&there) {
-        slices.until_ready(REPLICAS as usize, PODS).await;
+        slices.until_ready(REPLICAS as usize, START).await;
     }
     let client = &stage.clients[ASKED];
     for kind in Kind::ALL {

@@ -27,6 +27,11 @@ impl Stage {
         let places: Vec<_> = world.clusters().iter().map(|cluster| Place::new(cluster, name)).collect();
         for place in &places {
             place.create_namespace().await;
+            // Without its ServiceAccount a namespace admits no pod.
+            until(&format!("{}: the namespace has its account", place.id()), PODS, async || {
+                place.get("serviceaccounts", "default").await.map(drop).ok_or_else(|| "it has not".to_owned())
+            })
+            .await;
             place.apply_values(vec![objects::client("client")]).await;
         }
         let mut clients = Vec::new();

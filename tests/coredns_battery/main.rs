@@ -15,12 +15,13 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use namesake::answers::{EndpointNames, Options, Store};
 use namesake::dns::Transport;
 use namesake::source::Convert;
 use serde_json::Value;
-use testbed::{Bed, Cluster, CoreDns};
+use testbed::{Bed, Cluster, CoreDns, dig};
 
 use compare::{Case, Part};
 use reply::Reply;
@@ -76,12 +77,27 @@ async fn every_difference_from_live_coredns_rests_on_a_row() {
     let mut used = BTreeSet::new();
     for setup in setups() {
         let coredns = CoreDns::start_in(&bed, &setup.corefile(&cluster)).await.unwrap();
+        until_synced(&coredns).await;
         println!("\n== CoreDNS with {:?}, ours with what is the same", setup.coredns);
         used.extend(battery(&objects, &setup, &coredns));
     }
     // A row that explains nothing would only hide what comes.
     let unused: Vec<_> = rows::all().filter(|row| !used.contains(row.id)).map(|row| row.id).collect();
     assert!(unused.is_empty(), "rows that no difference rests on: {unused:?}");
+}
+
+/// Waits until CoreDNS has read all objects. It serves after 5 s at the latest, read or not, and until it has, a name that it
+/// does not find is SERVFAIL and not NXDOMAIN.
+async fn until_synced(coredns: &CoreDns) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = dig(coredns.address(), &["no-such-service.demo.svc.clusterset.local", "A"]);
+        match answer {
+            Ok(answer) if answer.status == "NXDOMAIN" => return,
+            other => assert!(Instant::now() < deadline, "CoreDNS has not read the objects: {other:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// How both servers are set up.

@@ -95,8 +95,13 @@ async fn mcs_w46_w71_w72_envoy_gateway_routes_to_an_import() {
     west.until_ready("store").await;
     west.apply(SAMPLE).await;
     until_answered_by(&west, gateway, &["east"]).await;
-    let route = west.cluster.request("GET", proxy::ROUTE, None).await.unwrap();
-    assert_eq!([says(&route, "Accepted"), says(&route, "ResolvedRefs")], [Some("True"); 2], "{route}");
+    // What it does comes before what it writes of it.
+    until("the route is accepted, and its references are resolved", PATIENCE, async || {
+        let route = west.cluster.request("GET", proxy::ROUTE, None).await.unwrap();
+        let said = [says(&route, "Accepted"), says(&route, "ResolvedRefs")];
+        if said == [Some("True"); 2] { Ok(()) } else { Err(route.to_string()) }
+    })
+    .await;
 
     // A second cluster exports it, and the route is to both; then it is to that one alone.
     west.apply(&store(backends[1])).await;

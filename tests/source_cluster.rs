@@ -10,8 +10,8 @@ mod following;
 use std::time::{Duration, Instant};
 
 use following::Following;
-use namesake::model::Resource;
-use namesake::source::{Trouble, WatchPhase};
+use namesake::model::{Change, Resource};
+use namesake::source::{Convert, Trouble, WatchPhase};
 use serde_json::{Value, json};
 use testbed::{Bed, Cluster};
 
@@ -196,4 +196,80 @@ async fn dns_l10_l11_wch_01_what_went_while_we_were_cut_off_is_gone_after_a_410(
         .filter(|(_, _, code, verb)| (&**code, &**verb) == ("200", "list"))
         .count();
     assert_eq!(lists, 4, "two lists at the start, and one each for the 410");
+}
+
+/// What a real API server writes in protobuf is what it writes in JSON.
+#[tokio::test(flavor = "multi_thread")]
+async fn slices_in_protobuf_say_what_they_say_in_json() {
+    let bed = Bed::new().unwrap();
+    let cluster = bed.cluster("one").await.unwrap();
+    let kubeconfig = account(&cluster).await;
+    let of = |name: &str, rest: Value| {
+        let mut object = slice(name, "web", "10.0.0.1");
+        for (field, value) in rest.as_object().unwrap() {
+            object[field] = value.clone();
+        }
+        object
+    };
+    let mut triggered = of("triggered", json!({"endpoints": null}));
+    triggered["metadata"]["annotations"] =
+        json!({"endpoints.kubernetes.io/last-change-trigger-time": "2026-11-30T12:00:00.123456Z", "other": "x"});
+    let ports = json!([{"name": "http", "port": 80, "protocol": "TCP", "appProtocol": "h2c"},
+                       {"name": "", "port": 65535, "protocol": "SCTP"}, {"name": "dns", "port": 53, "protocol": "UDP"}]);
+    let endpoints = json!([
+        {"addresses": ["10.0.0.1"], "hostname": "db-0", "nodeName": "n", "zone": "z", "hints": {"forZones": [{"name": "z"}]},
+         "conditions": {"ready": true, "serving": true, "terminating": false}},
+        {"addresses": ["10.0.0.2"], "conditions": {"ready": false}, "targetRef": {"kind": "Pod", "name": "db-1-x"}},
+        {"addresses": ["10.0.0.3"], "conditions": {"ready": false, "serving": true, "terminating": true}},
+        {"addresses": ["10.0.0.4"]}]);
+    let all = [
+        of("plain", json!({"ports": ports})),
+        of("rich", json!({"endpoints": endpoints, "ports": ports})),
+        of("v6", json!({"addressType": "IPv6", "endpoints": [{"addresses": ["2001:db8::5"]}]})),
+        of("fqdn", json!({"addressType": "FQDN", "endpoints": [{"addresses": ["db.example.org"]}]})),
+        of(
+            "many",
+            json!({"endpoints": (0..1000).map(|n| json!({"addresses": [format!("10.1.{}.{}", n / 250, n % 250)],
+                          "hostname": format!("pod-{n}")})).collect::<Vec<_>>()}),
+        ),
+        triggered,
+    ];
+    let count = all.len();
+    cluster.apply_values(all.to_vec()).await.unwrap();
+    let mut following = Following::with(&kubeconfig, 50).await;
+    following.until(|a| a.ended(Resource::Slices) == 1).await;
+    assert_eq!(following.applied.slices().len(), count);
+    same(&cluster, &following, count);
+
+    // The same through the watch.
+    cluster
+        .kubectl(&[
+            "label",
+            "endpointslice",
+            "-n",
+            "shop",
+            "--all",
+            "--overwrite",
+            "multicluster.kubernetes.io/source-cluster=west",
+        ])
+        .unwrap();
+    let west = |a: &applied::Applied| {
+        a.slices().iter().all(|key| a.slice(key).unwrap().cluster.as_ref().is_some_and(|id| id.as_str() == "west"))
+    };
+    following.until(west).await;
+    same(&cluster, &following, count);
+}
+
+/// What is known of each slice is what its JSON says.
+fn same(cluster: &Cluster, following: &Following, count: usize) {
+    let text = cluster.kubectl(&["get", "endpointslice", "-n", "shop", "-o", "json"]).unwrap();
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let items = list["items"].as_array().unwrap();
+    assert_eq!(items.len(), count);
+    for item in items {
+        let Some(Change::Slice(key, Some(slice))) = Convert::default().slice(&item.to_string()) else {
+            panic!("{item}")
+        };
+        assert_eq!(following.applied.slice(&key.to_string()), Some(&slice), "{item}");
+    }
 }

@@ -39,13 +39,22 @@ fn slice_with(object: &Value, convert: &Convert) -> Slice {
         "addressType": "IPv4", "endpoints": [], "ports": [],
     });
     merge(&mut full, object);
-    match convert.slice(&full.to_string()) {
+    let change = convert.slice(&full.to_string());
+    // The same comes of the same in protobuf, but for what no message can hold, such as a null in a list.
+    if let Some(message) = testbed::protobuf::slice(&full) {
+        assert_eq!(convert.slice_in_protobuf(&message.into()), change, "{full}");
+    }
+    match change {
         Some(Change::Slice(key, Some(slice))) => {
             assert_eq!(key.to_string(), "shop/web-a");
             slice
         }
         other => panic!("not a slice: {other:?}"),
     }
+}
+
+fn in_protobuf(slice: &Value) -> bytes::Bytes {
+    testbed::protobuf::slice(slice).unwrap().into()
 }
 
 fn slice(object: &Value) -> Slice {
@@ -296,6 +305,7 @@ fn a_slice_without_service_label_is_absent() {
             json!({"metadata": {"namespace": "shop", "name": "web-a", "labels": labels}, "addressType": "IPv4"});
         let change = Convert::default().slice(&object.to_string());
         assert!(matches!(change, Some(Change::Slice(_, None))), "{change:?}");
+        assert_eq!(Convert::default().slice_in_protobuf(&in_protobuf(&object)), change);
     }
 }
 
@@ -328,6 +338,14 @@ fn an_object_that_does_not_decode_says_who_it_is_and_where() {
         }
         other => panic!("{other:?}"),
     }
+    let slice = in_protobuf(&json!({"metadata": {"namespace": "shop", "name": "web-a"}, "addressType": "IPv4"}));
+    match Convert::default().slice_in_protobuf(&slice.slice(..slice.len() - 1)) {
+        Some(Change::Unreadable { resource: Resource::Slices, namespace, name, skipped }) => {
+            assert_eq!((&*namespace, &*name, skipped.reason), ("shop", "web-a", SkipReason::Unreadable));
+            assert!(skipped.what.starts_with("does not decode as protobuf: "), "{}", skipped.what);
+        }
+        other => panic!("{other:?}"),
+    }
     assert!(matches!(Convert::default().import("not json"), Some(Change::Unreadable { .. })));
     assert!(matches!(Convert::default().import("[]"), Some(Change::Unreadable { .. })));
 }
@@ -339,6 +357,8 @@ fn dns_n8_objects_of_other_namespaces_are_dropped() {
     assert!(convert.import(&object("shop")).is_some());
     assert!(convert.import(&object("bank")).is_none());
     assert!(convert.absent(Resource::Imports, &object("bank")).is_none());
+    let slice = in_protobuf(&json!({"metadata": {"namespace": "bank", "name": "web"}}));
+    assert!(convert.slice_in_protobuf(&slice).is_none() && convert.absent_in_protobuf(&slice).is_none());
     let broken = json!({"metadata": {"namespace": "bank", "name": "web"}, "spec": 5}).to_string();
     assert!(convert.import(&broken).is_none());
 }
@@ -348,6 +368,9 @@ fn a_deleted_object_needs_nothing_but_its_names() {
     let object = json!({"metadata": {"namespace": "shop", "name": "web"}, "spec": 5}).to_string();
     let change = Convert::default().absent(Resource::Imports, &object);
     assert!(matches!(change, Some(Change::Import(_, None))), "{change:?}");
+    let slice = in_protobuf(&json!({"metadata": {"namespace": "shop", "name": "web-a"}}));
+    let change = Convert::default().absent_in_protobuf(&slice);
+    assert!(matches!(change, Some(Change::Slice(_, None))), "{change:?}");
 }
 
 #[test]

@@ -88,12 +88,14 @@ const WORDS: [&str; 24] = [
 #[test]
 fn no_document_makes_the_folder_source_panic() {
     let (seed, count) = plan(DOCUMENTS);
-    in_two_threads(seed ^ 0xD0C5, count, |mut rng, count| {
+    let list: serde_json::Value = serde_json::from_str(JSON).unwrap();
+    let slice = testbed::protobuf::slice(&list["items"][0]).unwrap();
+    in_two_threads(seed ^ 0xD0C5, count, move |mut rng, count| {
         let mut failures = Failures::default();
         let mut good = 0u64;
         for _ in 0..count {
             let (file, text) = if rng.u8(0..3) == 0 { ("x.json", JSON) } else { ("x.yaml", YAML) };
-            let bytes = spoil(text, &mut rng);
+            let bytes = spoil(text.as_bytes(), &mut rng);
             let text = String::from_utf8_lossy(&bytes);
             failures.check(&bytes, || {
                 let convert = Convert { pod_names: rng.bool(), ..Convert::default() };
@@ -109,6 +111,9 @@ fn no_document_makes_the_folder_source_panic() {
                 // What the API server sends goes the same way, but past the YAML reader.
                 let _ = convert.import(&text);
                 let _ = convert.slice(&text);
+                let octets = spoil(&slice, &mut rng).into();
+                let _ = convert.absent_in_protobuf(&octets);
+                let _ = convert.slice_in_protobuf(&octets);
                 Ok(())
             });
         }
@@ -118,8 +123,8 @@ fn no_document_makes_the_folder_source_panic() {
     .none();
 }
 
-fn spoil(text: &str, rng: &mut Rng) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
+fn spoil(text: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = text.to_vec();
     for _ in 0..rng.u8(0..5) {
         if bytes.is_empty() {
             break;

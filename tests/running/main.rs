@@ -2,6 +2,8 @@
 //! that only a whole process shows, on folders and on a scripted API server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../support/form.rs"]
+mod form;
 #[path = "../product/mod.rs"]
 mod product;
 #[path = "../support/scripted.rs"]

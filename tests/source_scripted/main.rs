@@ -8,6 +8,9 @@ mod applied;
 mod crd;
 #[path = "../support/following.rs"]
 mod following;
+#[path = "../support/form.rs"]
+mod form;
+mod media;
 mod outages;
 #[path = "../support/scripted.rs"]
 mod scripted;

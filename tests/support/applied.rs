@@ -146,6 +146,10 @@ impl Applied {
         self.slices.keys().map(String::as_str).collect()
     }
 
+    pub(crate) fn slice(&self, key: &str) -> Option<&Slice> {
+        self.slices.get(key)
+    }
+
     pub(crate) fn unreadable(&self) -> Vec<&str> {
         self.unreadable.iter().map(String::as_str).collect()
     }

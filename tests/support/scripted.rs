@@ -1,6 +1,7 @@
 //! A scripted API server, for what a real one can't be made to do: to answer 410 in either form when told to, to
 //! fall silent, to let page tokens expire, to hold back its discovery. Everything else is like the real one: lists in
-//! pages, watches from a version on, bookmarks, selectors, ERROR events, and Status bodies.
+//! pages, watches from a version on, bookmarks, selectors, ERROR events, and Status bodies; slices in protobuf for whoever
+//! asks for that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,11 +10,14 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use namesake::model::Resource;
 use serde_json::{Value, json};
+use testbed::protobuf;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+
+use crate::form::{Form, json_of};
 
 /// The next watch does something else than to watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +70,17 @@ pub(crate) struct Script {
     pub(crate) expiring: usize,
     /// How often a quiet watch gets a bookmark.
     pub(crate) bookmarks: Duration,
+    /// It has nothing but JSON, whatever is asked for.
+    pub(crate) json_alone: bool,
+    /// These octets go out before the next event of a watch in protobuf.
+    pub(crate) garbled: Option<Vec<u8>>,
+    /// In which forms slices were asked for and sent.
+    pub(crate) forms: Vec<(&'static str, Form)>,
     /// Every request: verb, resource, path and query.
     pub(crate) asked: Vec<(&'static str, &'static str, String)>,
     version: u64,
     objects: BTreeMap<(&'static str, String), Value>,
-    events: Vec<(u64, &'static str, String)>,
+    events: Vec<(u64, &'static str, &'static str, Value)>,
 }
 
 /// A running server.
@@ -104,6 +114,9 @@ impl Scripted {
             pranks: BTreeMap::new(),
             expiring: 0,
             bookmarks: Duration::from_secs(3600),
+            json_alone: false,
+            garbled: None,
+            forms: Vec::new(),
             asked: Vec::new(),
             version: 100,
             objects: BTreeMap::new(),
@@ -198,9 +211,8 @@ impl Drop for Scripted {
 }
 
 impl Script {
-    fn event(&mut self, resource: &'static str, kind: &str, object: &Value) {
-        let line = json!({"type": kind, "object": object}).to_string() + "\n";
-        self.events.push((self.version, resource, line));
+    fn event(&mut self, resource: &'static str, kind: &'static str, object: &Value) {
+        self.events.push((self.version, resource, kind, object.clone()));
     }
 
     fn delete(&mut self, resource: &'static str, name: &str) {
@@ -219,7 +231,7 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
             (Some("serviceimports"), version.to_owned())
         }
         ["", "apis", "discovery.k8s.io", "v1", "endpointslices"] => (Some("endpointslices"), "v1".to_owned()),
-        _ => return status(404, "no such path"),
+        _ => return Form::Json.status(404, "no such path"),
     };
     let verb = match resource {
         None => "get",
@@ -232,12 +244,20 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
         let _ = tick.changed().await;
     }
     let mut script = shared.script.lock().unwrap();
+    let accepted = headers.get("accept").and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let form = match resource {
+        Some("endpointslices") if accepted.contains(protobuf::MEDIA) && !script.json_alone => Form::Protobuf,
+        _ => Form::Json,
+    };
+    if resource == Some("endpointslices") {
+        script.forms.push((verb, form));
+    }
     if script.down {
-        return status(503, "apiserver is shutting down");
+        return form.status(503, "apiserver is shutting down");
     }
     let sent = headers.get("authorization").and_then(|v| v.to_str().ok()).and_then(|v| v.strip_prefix("Bearer "));
     if script.token.as_deref().is_some_and(|token| sent != Some(token)) {
-        return status(401, "Unauthorized");
+        return form.status(401, "Unauthorized");
     }
     let served = match script.crd {
         Crd::Missing => false,
@@ -246,7 +266,7 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
     };
     let Some(resource) = resource else {
         if script.discovery != StatusCode::OK {
-            return status(script.discovery.as_u16(), "discovery");
+            return form.status(script.discovery.as_u16(), "discovery");
         }
         let mut verbs = vec!["delete", "get", "list", "watch"];
         if script.crd != Crd::Terminating {
@@ -257,19 +277,23 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
         if served {
             resources.push(json!({"name": "serviceimports", "verbs": verbs}));
         }
-        return axum_json(&json!({"kind": "APIResourceList", "resources": resources}));
+        return json_of(&json!({"kind": "APIResourceList", "resources": resources}));
     };
     let kind = if resource == "serviceimports" { Resource::Imports } else { Resource::Slices };
     if script.forbidden.iter().any(|(v, r)| *v == verb && *r == kind) {
-        return status(403, &format!("{resource} is forbidden: User \"dns\" cannot {verb} resource \"{resource}\""));
+        return form
+            .status(403, &format!("{resource} is forbidden: User \"dns\" cannot {verb} resource \"{resource}\""));
     }
     if kind == Resource::Imports && !served {
-        return status(404, "the server could not find the requested resource");
+        return form.status(404, "the server could not find the requested resource");
     }
-    if verb == "list" { list(&mut script, resource, &query) } else { watch(&shared, &mut script, resource, &query) }
+    match verb {
+        "list" => list(&mut script, resource, &query, form),
+        _ => watch(&shared, &mut script, resource, &query, form),
+    }
 }
 
-fn list(script: &mut Script, resource: &'static str, query: &str) -> Response {
+fn list(script: &mut Script, resource: &'static str, query: &str, form: Form) -> Response {
     let limit = match parameter(query, "limit").and_then(|l| l.parse().ok()) {
         None | Some(0) => usize::MAX,
         Some(limit) => limit,
@@ -278,32 +302,27 @@ fn list(script: &mut Script, resource: &'static str, query: &str) -> Response {
         None => 0,
         Some(_) if script.expiring > 0 => {
             script.expiring -= 1;
-            return status(410, "The provided continue parameter is too old");
+            return form.status(410, "The provided continue parameter is too old");
         }
         Some(token) => token.parse::<usize>().unwrap(),
     };
     let all: Vec<_> = script.objects.iter().filter(|((r, _), _)| *r == resource).map(|(_, o)| o).collect();
-    let page: Vec<_> = all.iter().skip(from).take(limit).collect();
+    let page: Vec<_> = all.iter().copied().skip(from).take(limit).collect();
     let end = from + page.len();
     let next = if end < all.len() { end.to_string() } else { String::new() };
-    let meta = json!({"resourceVersion": script.version.to_string(), "continue": next});
-    axum_json(&json!({"kind": "List", "metadata": meta, "items": page}))
+    form.list(&page, script.version, &next)
 }
 
-fn watch(shared: &Arc<Shared>, script: &mut Script, resource: &'static str, query: &str) -> Response {
+fn watch(shared: &Arc<Shared>, script: &mut Script, resource: &'static str, query: &str, form: Form) -> Response {
     let pranks = script.pranks.get_mut(resource);
     let prank = pranks.filter(|pranks| !pranks.is_empty()).map(|pranks| pranks.remove(0));
-    let error = |code: u16, message: &str| {
-        let line = json!({"type": "ERROR", "object": {"kind": "Status", "code": code, "message": message}});
-        Body::from(line.to_string() + "\n").into_response()
-    };
     match prank {
-        Some(Prank::GoneStatus) => return status(410, "too old resource version"),
-        Some(Prank::GoneEvent) => return error(410, "too old resource version"),
-        Some(Prank::ErrorEvent) => return error(500, "etcd event received with PrevKv=nil"),
-        Some(Prank::EndsAtOnce) => return Body::empty().into_response(),
+        Some(Prank::GoneStatus) => return form.status(410, "too old resource version"),
+        Some(Prank::GoneEvent) => return form.error(410, "too old resource version"),
+        Some(Prank::ErrorEvent) => return form.error(500, "etcd event received with PrevKv=nil"),
+        Some(Prank::EndsAtOnce) => return form.watch(Body::empty()),
         Some(Prank::Silent) => {
-            return Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>()).into_response();
+            return form.watch(Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>()));
         }
         None => {}
     }
@@ -315,14 +334,20 @@ fn watch(shared: &Arc<Shared>, script: &mut Script, resource: &'static str, quer
     let stream = futures_util::stream::unfold(state, move |(shared, mut tick, from)| async move {
         loop {
             let pause = {
-                let script = shared.script.lock().unwrap();
+                let mut script = shared.script.lock().unwrap();
                 let gone = resource == "serviceimports" && script.crd == Crd::Missing;
                 if script.down || gone || script.cut != cut {
                     return Some((Err(std::io::Error::other("cut")), (shared.clone(), tick, from)));
                 }
-                let news = script.events.iter().find(|(version, r, _)| *version > from && *r == resource);
-                if let Some((version, _, line)) = news {
-                    return Some((Ok(Bytes::from(line.clone())), (shared.clone(), tick, *version)));
+                if form == Form::Protobuf
+                    && let Some(octets) = script.garbled.take()
+                {
+                    return Some((Ok(Bytes::from(octets)), (shared.clone(), tick, from)));
+                }
+                let news = script.events.iter().find(|(version, r, ..)| *version > from && *r == resource);
+                if let Some((version, _, kind, object)) = news {
+                    let event = form.event(kind, object);
+                    return Some((Ok(Bytes::from(event)), (shared.clone(), tick, *version)));
                 }
                 script.bookmarks
             };
@@ -331,25 +356,16 @@ fn watch(shared: &Arc<Shared>, script: &mut Script, resource: &'static str, quer
                 () = tokio::time::sleep(pause) => {
                     let version = shared.script.lock().unwrap().version;
                     let meta = json!({"resourceVersion": version.to_string()});
-                    let line = json!({"type": "BOOKMARK", "object": {"metadata": meta}}).to_string() + "\n";
-                    return Some((Ok(Bytes::from(line)), (shared, tick, version)));
+                    let event = form.event("BOOKMARK", &json!({"metadata": meta}));
+                    return Some((Ok(Bytes::from(event)), (shared, tick, version)));
                 }
                 () = tokio::time::sleep_until(ends) => return None,
             }
         }
     });
-    Body::from_stream(stream).into_response()
+    form.watch(Body::from_stream(stream))
 }
 
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-}
-
-fn axum_json(value: &Value) -> Response {
-    ([("content-type", "application/json")], value.to_string()).into_response()
-}
-
-fn status(code: u16, message: &str) -> Response {
-    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code});
-    (StatusCode::from_u16(code).unwrap(), axum_json(&body)).into_response()
 }

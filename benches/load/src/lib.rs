@@ -22,7 +22,6 @@ pub mod machine;
 pub mod modes;
 pub mod objects;
 pub mod plot;
-mod protobuf;
 pub mod query;
 mod rendered;
 pub mod report;

@@ -1,8 +1,7 @@
 //! Objects as the scripted API server sends them: in JSON, and slices in protobuf too.
 
 use serde_json::{Value, json};
-
-use crate::protobuf;
+use testbed::protobuf;
 
 /// A slice, or an event about one, in both forms.
 pub(crate) struct Rendered {
@@ -13,8 +12,8 @@ pub(crate) struct Rendered {
 impl Rendered {
     /// A slice, whose version is to be put in the place of `VERSION`.
     pub(crate) fn slice(object: Value) -> Self {
-        let object = whole(object, "VERSION");
-        Self { protobuf: protobuf::slice(&object), json: object.to_string() }
+        let protobuf = protobuf::slice(&whole(object.clone(), None)).expect("a slice of a set has what it must have");
+        Self { protobuf, json: whole(object, Some("VERSION")).to_string() }
     }
 
     pub(crate) fn versioned(&self, version: u64) -> Self {
@@ -35,11 +34,13 @@ impl Rendered {
 
 /// An object in JSON, with what an API server gives it.
 pub(crate) fn rendered(object: Value, version: &str) -> String {
-    whole(object, version).to_string()
+    whole(object, Some(version)).to_string()
 }
 
-fn whole(mut object: Value, version: &str) -> Value {
+fn whole(mut object: Value, version: Option<&str>) -> Value {
     object["metadata"]["uid"] = json!(format!("uid-of-{}", object["metadata"]["name"].as_str().unwrap_or_default()));
-    object["metadata"]["resourceVersion"] = json!(version);
+    if let Some(version) = version {
+        object["metadata"]["resourceVersion"] = json!(version);
+    }
     object
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testbed::Bed;
+use testbed::{Bed, protobuf};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
@@ -20,7 +20,6 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{Result, doing};
 use crate::objects;
-use crate::protobuf;
 use crate::rendered::{Rendered, rendered};
 use crate::set::{SLICE, Set};
 
@@ -346,7 +345,7 @@ async fn watch(
         let status =
             json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410});
         let line = json!({"type": "ERROR", "object": status}).to_string() + "\n";
-        let gone = Rendered { json: line, protobuf: protobuf::expired() };
+        let gone = Rendered { json: line, protobuf: protobuf::error(410, "too old resource version") };
         chunk(stream, gone.octets(protobuf)).await?;
         stream.write_all(END).await?;
         return Ok(true);

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::profiles::LABEL_PROFILE;
 use super::secrets::{Candidate, Convention, SecretObject};
 use crate::api;
-use crate::source::kube::{Collection, Connection, Presence, Subject};
+use crate::source::kube::{Collection, Connection, Encoded, Presence, Subject};
 use crate::source::{Health, Trouble};
 
 /// What is looked at for members.
@@ -85,6 +85,7 @@ impl InHub {
             namespace: namespace.map(str::to_owned),
             labels,
             page: 50,
+            protobuf: false,
         };
         let collection = match watch {
             Watch::Secrets(convention) => secrets(convention.selector()),
@@ -97,6 +98,7 @@ impl InHub {
                 namespace: namespace.map(str::to_owned),
                 labels: None,
                 page: 100,
+                protobuf: false,
             },
         };
         Self { watch, collection, names, health }
@@ -132,7 +134,8 @@ impl Subject for InHub {
         &self.collection
     }
 
-    fn present(&self, json: &str) -> Option<Seen> {
+    fn present(&self, object: &Encoded<'_>) -> Option<Seen> {
+        let json = object.json()?;
         let key = key(json);
         let what = match self.watch {
             Watch::Secrets(convention) => {
@@ -145,8 +148,8 @@ impl Subject for InHub {
         Some(self.seen(what))
     }
 
-    fn absent(&self, json: &str) -> Option<Seen> {
-        Some(self.seen(What::Gone(key(json))))
+    fn absent(&self, object: &Encoded<'_>) -> Option<Seen> {
+        Some(self.seen(What::Gone(key(object.json()?))))
     }
 
     fn begin(&self) -> Seen {

@@ -12,7 +12,7 @@ use super::identity::Properties;
 use super::registry::Way;
 use crate::api;
 use crate::source::Trouble;
-use crate::source::kube::{Access, Collection, Connection, Observer, Presence, Subject};
+use crate::source::kube::{Access, Collection, Connection, Encoded, Observer, Presence, Subject};
 
 /// How long to wait before the next try to make a client: at first, and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -111,6 +111,7 @@ fn collection() -> Collection {
         namespace: None,
         labels: None,
         page: 100,
+        protobuf: false,
     }
 }
 
@@ -152,14 +153,14 @@ impl Subject for ClusterProperties {
         &self.collection
     }
 
-    fn present(&self, json: &str) -> Option<Item> {
-        let object: Object = serde_json::from_str(json).ok()?;
+    fn present(&self, object: &Encoded<'_>) -> Option<Item> {
+        let object: Object = serde_json::from_str(object.json()?).ok()?;
         let value = object.spec.and_then(|spec| spec.value).filter(|value| !value.is_empty());
         Some(Item::Value(object.metadata.name, value))
     }
 
-    fn absent(&self, json: &str) -> Option<Item> {
-        let object: Object = serde_json::from_str(json).ok()?;
+    fn absent(&self, object: &Encoded<'_>) -> Option<Item> {
+        let object: Object = serde_json::from_str(object.json()?).ok()?;
         Some(Item::Value(object.metadata.name, None))
     }
 

@@ -9,9 +9,12 @@ mod import;
 pub mod member;
 mod object;
 mod ports;
+mod protobuf;
 mod slice;
 mod time;
 
+use bytes::Bytes;
+use prost::Message;
 use serde::Deserialize;
 
 use crate::model::{Change, Label, Resource, ServiceKey, SkipReason, Skipped, SliceKey};
@@ -30,7 +33,7 @@ impl Convert {
     /// What a ServiceImport in JSON says; `None` where its namespace is not taken.
     #[must_use]
     pub fn import(&self, json: &str) -> Option<Change> {
-        self.object(Resource::Imports, json, |object: object::ServiceImport, key| {
+        self.object(Resource::Imports, from_json(json), |object: object::ServiceImport, key| {
             Ok(Change::Import(key.service(Resource::Imports)?, Some(import::convert(object))))
         })
     }
@@ -41,7 +44,23 @@ impl Convert {
     /// whose label can't be a DNS label is unreadable, so that a slip of the pen leaves served what was served.
     #[must_use]
     pub fn slice(&self, json: &str) -> Option<Change> {
-        self.object(Resource::Slices, json, |object: object::EndpointSlice<'_>, key| {
+        self.read_slice(from_json(json))
+    }
+
+    /// What an EndpointSlice in Kubernetes' protobuf says, without its envelope: as [`Convert::slice`].
+    #[must_use]
+    pub fn slice_in_protobuf(&self, octets: &Bytes) -> Option<Change> {
+        match protobuf::EndpointSlice::decode(octets.clone()) {
+            Ok(message) => self.read_slice(Ok(message.object())),
+            Err(error) => {
+                let what = format!("does not decode as protobuf: {error}");
+                self.read_slice(Err(Undecoded { key: Key::of_protobuf(octets), what }))
+            }
+        }
+    }
+
+    fn read_slice(&self, object: Result<object::EndpointSlice<'_>, Undecoded>) -> Option<Change> {
+        self.object(Resource::Slices, object, |object, key| {
             Ok(Change::Slice(key.slice()?, slice::convert(object, self.pod_names)?))
         })
     }
@@ -58,7 +77,16 @@ impl Convert {
     /// The absence of the object of `resource` whose last state is `json`; `None` where its namespace is not taken.
     #[must_use]
     pub fn absent(&self, resource: Resource, json: &str) -> Option<Change> {
-        let key = Key::of(json);
+        self.gone(resource, Key::of(json))
+    }
+
+    /// The absence of the EndpointSlice whose last state in Kubernetes' protobuf is `octets`: as [`Convert::absent`].
+    #[must_use]
+    pub fn absent_in_protobuf(&self, octets: &Bytes) -> Option<Change> {
+        self.gone(Resource::Slices, Key::of_protobuf(octets))
+    }
+
+    fn gone(&self, resource: Resource, key: Key) -> Option<Change> {
         if !self.takes(&key.namespace) {
             return None;
         }
@@ -79,13 +107,13 @@ impl Convert {
         self.namespaces.is_empty() || self.namespaces.iter().any(|n| n.eq_ignore_ascii_case(namespace))
     }
 
-    fn object<'a, T: Deserialize<'a> + Named>(
+    fn object<T: Named>(
         &self,
         resource: Resource,
-        json: &'a str,
+        object: Result<T, Undecoded>,
         convert: impl FnOnce(T, &Key) -> Result<Change, Skipped>,
     ) -> Option<Change> {
-        let (key, change) = match serde_json::from_str::<T>(json) {
+        let (key, change) = match object {
             Ok(mut object) => {
                 let key = Key::new(&mut object);
                 if !self.takes(&key.namespace) {
@@ -94,12 +122,10 @@ impl Convert {
                 let change = convert(object, &key);
                 (key, change)
             }
-            Err(error) => {
-                let key = Key::of(json);
+            Err(Undecoded { key, what }) => {
                 if !self.takes(&key.namespace) {
                     return None;
                 }
-                let what = undecodable(json, &error);
                 let what = format!("{what}; until it is mended its last readable state is served");
                 (key, Err(skip(SkipReason::Unreadable, what)))
             }
@@ -111,6 +137,16 @@ impl Convert {
             skipped,
         }))
     }
+}
+
+/// An object that does not decode: which it is, as far as it says, and why not.
+struct Undecoded {
+    key: Key,
+    what: String,
+}
+
+fn from_json<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Undecoded> {
+    serde_json::from_str(json).map_err(|error| Undecoded { key: Key::of(json), what: undecodable(json, &error) })
 }
 
 /// Namespace and name of an object, as written.
@@ -130,6 +166,13 @@ impl Key {
     /// The key of an object of which nothing but its metadata need decode.
     fn of(json: &str) -> Self {
         Self::new(&mut serde_json::from_str::<Anonymous>(json).unwrap_or_default())
+    }
+
+    /// The same of a slice in protobuf. Metadata come first, so what breaks off behind them still says who it is.
+    fn of_protobuf(octets: &Bytes) -> Self {
+        let mut names = protobuf::Names::default();
+        let _ = names.merge(octets.clone());
+        Self::new(&mut names)
     }
 
     fn service(&self, resource: Resource) -> Result<ServiceKey, Skipped> {

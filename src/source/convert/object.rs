@@ -110,8 +110,8 @@ impl Named for EndpointSlice<'_> {
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct SliceMeta<'a> {
-    namespace: Option<String>,
-    name: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) labels: SliceLabels<'a>,
     #[serde(borrow, default, deserialize_with = "or_default")]
@@ -159,9 +159,9 @@ pub(super) struct TargetRef<'a> {
     pub(super) name: Option<Text<'a>>,
 }
 
-/// A string, borrowed where the JSON has it without escapes.
+/// A string, borrowed where the JSON has it without escapes, and from protobuf.
 #[derive(Debug)]
-pub(super) struct Text<'a>(Cow<'a, str>);
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl Deref for Text<'_> {
     type Target = str;
@@ -198,8 +198,8 @@ impl<'de> Visitor<'de> for TextVisitor {
 /// The addresses of an endpoint: nearly always one, for which no list is made.
 #[derive(Debug)]
 pub(super) struct Addresses<'a> {
-    first: Option<Text<'a>>,
-    more: Vec<Option<Text<'a>>>,
+    pub(super) first: Option<Text<'a>>,
+    pub(super) more: Vec<Option<Text<'a>>>,
 }
 
 impl<'a> Addresses<'a> {

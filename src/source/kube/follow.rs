@@ -16,13 +16,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::backoff::{AWAY, Backoff, REFUSED, Said};
 use super::decode;
 use super::held::{HOLD, Held};
+use super::media::{Body, Encoded, Media};
 use super::server::{Failure, Server};
 use super::subject::Subject;
 use super::target::{Found, Target};
@@ -152,9 +152,9 @@ impl<S: Subject> Follower<S> {
             failure => Stop::Failed { verb: "list", failure },
         };
         let (mut begun, mut count) = (false, 0);
-        let mut text = self.page(target, paged, "").await.map_err(failed)?;
+        let mut body = self.page(target, paged, "").await.map_err(failed)?;
         loop {
-            let page = decode::page(&text).map_err(failed)?;
+            let page = decode::page(&body).map_err(failed)?;
             if !begun {
                 self.send(self.subject.begin()).await?;
                 begun = true;
@@ -167,19 +167,19 @@ impl<S: Subject> Follower<S> {
             // The server makes the next page while this one is taken in.
             let (next, taken) = tokio::join!(self.page(target, paged, &page.next), self.take(page.items));
             taken?;
-            text = next.map_err(failed)?;
+            body = next.map_err(failed)?;
         }
     }
 
-    async fn page(&self, target: &Target, paged: bool, token: &str) -> Result<String, Failure> {
-        self.server.get("list", &target.list_uri(paged, token), LIST).await
+    async fn page(&self, target: &Target, paged: bool, token: &str) -> Result<Body, Failure> {
+        self.server.body("list", &target.list_uri(paged, token), self.media(), LIST).await
     }
 
     /// Hands the objects of a page on.
-    async fn take(&self, items: Vec<&RawValue>) -> Result<(), Stop> {
+    async fn take(&self, items: Vec<Encoded<'_>>) -> Result<(), Stop> {
         tokio::task::yield_now().await; // so that the request for the next page leaves first
         for item in items {
-            if let Some(item) = self.subject.present(item.get()) {
+            if let Some(item) = self.subject.present(&item) {
                 self.send(item).await?;
             }
         }
@@ -204,6 +204,11 @@ impl<S: Subject> Follower<S> {
 
     pub(super) async fn send(&self, item: S::Item) -> Result<(), Stop> {
         self.items.send(item).await.map_err(|_| Stop::Closed)
+    }
+
+    /// The form to ask for.
+    pub(super) fn media(&self) -> Media {
+        if self.subject.collection().protobuf { Media::Protobuf } else { Media::Json }
     }
 
     pub(super) fn plural(&self) -> &'static str {

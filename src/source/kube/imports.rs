@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::media::Encoded;
 use super::subject::{Collection, Presence, Subject};
 use crate::api;
 use crate::model::{Resource, Update};
@@ -26,6 +27,7 @@ impl ForDns {
                 namespace: None,
                 labels: None,
                 page: 250,
+                protobuf: false,
             },
             Resource::Slices => Collection {
                 group: api::DISCOVERY_GROUP,
@@ -37,6 +39,8 @@ impl ForDns {
                 labels: Some(api::LABEL_SERVICE_NAME),
                 // A slice has a hundred endpoints, and is as long as forty imports.
                 page: 50,
+                // They are most of what comes, and change most.
+                protobuf: true,
             },
         };
         Self { resource, collection, convert, health }
@@ -50,12 +54,20 @@ impl Subject for ForDns {
         &self.collection
     }
 
-    fn present(&self, json: &str) -> Option<Update> {
-        self.convert.present(self.resource, json).map(Update::Change)
+    fn present(&self, object: &Encoded<'_>) -> Option<Update> {
+        let change = match object {
+            Encoded::Json(json) => self.convert.present(self.resource, json),
+            Encoded::Protobuf(octets) => self.convert.slice_in_protobuf(octets),
+        };
+        change.map(Update::Change)
     }
 
-    fn absent(&self, json: &str) -> Option<Update> {
-        self.convert.absent(self.resource, json).map(Update::Change)
+    fn absent(&self, object: &Encoded<'_>) -> Option<Update> {
+        let change = match object {
+            Encoded::Json(json) => self.convert.absent(self.resource, json),
+            Encoded::Protobuf(octets) => self.convert.absent_in_protobuf(octets),
+        };
+        change.map(Update::Change)
     }
 
     fn begin(&self) -> Update {

@@ -1,7 +1,7 @@
 //! A Kubernetes cluster as a source: a list and a watch of our own for each resource.
 //!
 //! ```text
-//!  API server ──► lines ──► Convert ──► Updates        one task per resource, each with its own
+//!  API server ─► frames ──► Convert ──► Updates        one task per resource, each with its own
 //!       ▲                                              backoff; neither waits for the other
 //!       └── list, watch, discovery (Server: one client, renewed with its credentials)
 //! ```
@@ -15,10 +15,11 @@ mod backoff;
 mod connect;
 mod decode;
 mod follow;
+mod frames;
 mod held;
 mod imports;
 mod inline;
-mod lines;
+mod media;
 mod member;
 mod server;
 mod subject;
@@ -40,6 +41,7 @@ pub(crate) use decode::version as version_of;
 use follow::Follower;
 use imports::ForDns;
 pub use inline::{Inline, Secret};
+pub use media::Encoded;
 pub use member::{MemberUpdate, MemberWatch, ReachClock, Served};
 pub use server::Failure;
 use server::Server;

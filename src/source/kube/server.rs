@@ -3,14 +3,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt;
 use futures_util::io::AsyncBufRead;
-use http::Request;
+use http::{Request, Response};
+use http_body_util::BodyExt;
 use kube::{Client, Error};
 use tracing::{info, warn};
 
 use super::Observer;
 use super::access::{Access, KubeError, Stamp, chain};
 use super::connect::connect;
+use super::decode;
+use super::media::{Body, Media};
 
 /// How often at most the files of the credentials are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -138,10 +142,23 @@ impl Server {
         }
     }
 
-    /// The body at `uri`.
+    /// The JSON at `uri`.
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
+        let body = self.body(verb, uri, Media::Json, within).await?;
+        let text = String::from_utf8(body.octets.into());
+        text.map_err(|e| Failure::Unreachable(format!("the answer to {uri} is no text: {e}")))
+    }
+
+    /// The body at `uri`, at best in the form `media`.
+    pub(super) async fn body(
+        &self,
+        verb: &'static str,
+        uri: &str,
+        media: Media,
+        within: Duration,
+    ) -> Result<Body, Failure> {
         let (client, host) = self.connection();
-        let answer = async { client.request_text(request(uri)?).await.map_err(|e| Failure::of(&e)) };
+        let answer = async { whole(answer(&client, uri, media).await?).await };
         self.observed("GET", verb, &host, within, answer).await
     }
 
@@ -157,11 +174,18 @@ impl Server {
         self.observed("POST", "create", &host, within, answer).await
     }
 
-    /// The lines at `uri`, once the API server has begun to answer.
-    pub(super) async fn stream(&self, uri: &str, within: Duration) -> Result<impl AsyncBufRead + use<>, Failure> {
+    /// What comes at `uri`, at best in the form `media`, once the API server has begun to answer.
+    pub(super) async fn stream(
+        &self,
+        uri: &str,
+        media: Media,
+        within: Duration,
+    ) -> Result<(Media, impl AsyncBufRead + use<>), Failure> {
         let (client, host) = self.connection();
-        let answer = async { client.request_stream(request(uri)?).await.map_err(|e| Failure::of(&e)) };
-        self.observed("GET", "watch", &host, within, answer).await
+        let answer = self.observed("GET", "watch", &host, within, answer(&client, uri, media)).await?;
+        let media = Media::of(answer.headers());
+        let body = answer.into_body().into_data_stream().map_err(std::io::Error::other);
+        Ok((media, body.into_async_read()))
     }
 
     /// A request that was not sent by one of these methods was answered.
@@ -201,9 +225,23 @@ fn status_in(message: &str) -> Option<&str> {
     (code.len() == 3).then_some(code)
 }
 
-fn request(uri: &str) -> Result<Request<Vec<u8>>, Failure> {
-    Request::get(uri)
-        .header(http::header::ACCEPT, "application/json")
-        .body(Vec::new())
-        .map_err(|e| Failure::Unreachable(chain(&e)))
+/// The answer of the API server, unless it is an error.
+async fn answer(client: &Client, uri: &str, media: Media) -> Result<Response<kube::client::Body>, Failure> {
+    let request = Request::get(uri)
+        .header(http::header::ACCEPT, media.accept())
+        .body(kube::client::Body::empty())
+        .map_err(|e| Failure::Unreachable(chain(&e)))?;
+    let answer = client.send(request).await.map_err(|e| Failure::of(&e))?;
+    let code = answer.status();
+    if !(code.is_client_error() || code.is_server_error()) {
+        return Ok(answer);
+    }
+    let (said, message) = decode::status(&whole(answer).await?);
+    Err(Failure::of_code(said.filter(|code| *code != 0).unwrap_or(code.as_u16()), &message))
+}
+
+async fn whole(answer: Response<kube::client::Body>) -> Result<Body, Failure> {
+    let media = Media::of(answer.headers());
+    let octets = answer.into_body().collect().await.map_err(|e| Failure::of(&e))?.to_bytes();
+    Ok(Body { media, octets })
 }

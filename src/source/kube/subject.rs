@@ -1,5 +1,6 @@
 //! What is followed: where it is found at an API server, and who hears of it.
 
+use super::media::Encoded;
 use crate::source::Trouble;
 
 /// A kind of object at an API server.
@@ -20,6 +21,8 @@ pub struct Collection {
     /// How many objects a page of a list has: two pages are the most that is held twice, so they must be small beside what
     /// is kept (SCL-01).
     pub page: usize,
+    /// Whether it may come in Kubernetes' protobuf. Custom resources have none, so it comes in JSON all the same.
+    pub protobuf: bool,
 }
 
 /// Whether an API server has a kind of object.
@@ -75,11 +78,11 @@ pub trait Subject: Send + Sync + 'static {
     /// What is followed.
     fn collection(&self) -> &Collection;
 
-    /// What the object in JSON says, if anything.
-    fn present(&self, json: &str) -> Option<Self::Item>;
+    /// What the object says, if anything.
+    fn present(&self, object: &Encoded<'_>) -> Option<Self::Item>;
 
-    /// The absence of the object whose last state is `json`.
-    fn absent(&self, json: &str) -> Option<Self::Item>;
+    /// The absence of the object whose last state is `object`.
+    fn absent(&self, object: &Encoded<'_>) -> Option<Self::Item>;
 
     /// A full list begins.
     fn begin(&self) -> Self::Item;

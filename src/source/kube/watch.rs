@@ -10,7 +10,7 @@ use super::access::chain;
 use super::backoff::{AWAY, Backoff};
 use super::decode::{self, Event};
 use super::follow::{Follower, Position, Stop};
-use super::lines::Lines;
+use super::frames::Frames;
 use super::server::Failure;
 use super::subject::Subject;
 
@@ -66,53 +66,50 @@ impl<S: Subject> Follower<S> {
         }
         let seconds = self.seconds();
         let uri = position.target.watch_uri(&position.version, seconds);
-        let body = self.server.stream(&uri, START).await.map_err(failed)?;
+        let (media, body) = self.server.stream(&uri, self.media(), START).await.map_err(failed)?;
         self.alive();
         let began = Instant::now();
         let asked = Duration::from_secs(seconds);
         let mut silence = pin!(tokio::time::sleep_until(began + asked + GRACE));
-        let mut lines = Lines::new(Box::pin(body));
+        let mut frames = Frames::new(media, Box::pin(body));
         let mut unsure = Backoff::new();
         loop {
-            let line = tokio::select! {
+            let frame = tokio::select! {
                 biased; // a watch that brings something is not silent
                 () = position.held.due() => {
                     self.confirm(position, &mut unsure).await?;
                     continue;
                 }
-                line = lines.next() => line,
+                frame = frames.next() => frame,
                 () = &mut silence => {
                     let message = format!("the watch was silent for {} s and did not end", began.elapsed().as_secs());
                     return Err(failed(Failure::Unreachable(message)));
                 }
             };
-            let line = match line {
-                Ok(Some(line)) => line,
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(began.elapsed() + GOOD < asked),
                 Err(error) => {
                     debug!(resource = self.plural(), error = chain(&error), "the watch was cut off");
                     return Ok(true);
                 }
             };
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            // An unreadable line may have been an event: only a list can tell what it was.
-            let Ok((event, version)) = decode::event(line) else {
+            // What is unreadable may have been an event: only a list can tell what it was.
+            let Ok((event, version)) = decode::event(media, frame) else {
                 return Err(Stop::Relist);
             };
             match event {
                 Event::Present(object) => {
                     if !position.held.is_empty() {
-                        position.held.forget(&decode::name(object.get()));
+                        position.held.forget(&decode::name(&object));
                     }
-                    if let Some(item) = self.subject.present(object.get()) {
+                    if let Some(item) = self.subject.present(&object) {
                         self.send(item).await?;
                     }
                 }
-                Event::Deleted(object) => match self.subject.absent(object.get()) {
+                Event::Deleted(object) => match self.subject.absent(&object) {
                     Some(item) if self.subject.collection().is_custom() => {
-                        position.held.hold(decode::name(object.get()), item);
+                        position.held.hold(decode::name(&object), item);
                     }
                     Some(item) => self.send(item).await?,
                     None => {}

@@ -51,6 +51,7 @@ mod proxy;
 mod site;
 
 pub mod http;
+pub mod protobuf;
 
 pub use access::merge_kubeconfigs;
 pub use audit::{Audit, AuditEntry};

@@ -20,7 +20,7 @@ use tracing::debug;
 pub use features::Served;
 pub use reach::ReachClock;
 
-use super::{Collection, Connection, Presence, Subject};
+use super::{Collection, Connection, Encoded, Presence, Subject};
 use crate::api;
 use crate::model::{ClusterId, Label, Skipped, SliceKey};
 use crate::reconcile::world::Kind;
@@ -151,6 +151,7 @@ fn collection(kind: Kind) -> Collection {
         namespace: None,
         labels: None,
         page: 250,
+        protobuf: false,
     };
     let built_in = |group, plural, page| Collection {
         group,
@@ -160,6 +161,7 @@ fn collection(kind: Kind) -> Collection {
         namespace: None,
         labels: None,
         page,
+        protobuf: false,
     };
     match kind {
         Kind::Namespaces => built_in("", "namespaces", 250),
@@ -184,7 +186,8 @@ impl Subject for OfMember {
         &self.collection
     }
 
-    fn present(&self, json: &str) -> Option<MemberUpdate> {
+    fn present(&self, object: &Encoded<'_>) -> Option<MemberUpdate> {
+        let json = object.json()?;
         Some(match member::observed(self.kind, json) {
             Ok(read) => {
                 for skipped in &read.skipped {
@@ -193,13 +196,14 @@ impl Subject for OfMember {
                 MemberUpdate::Object(Box::new(read.object))
             }
             Err(skipped) => {
-                let (namespace, name) = super::decode::name(json);
+                let (namespace, name) = super::decode::name(object);
                 MemberUpdate::Unreadable { kind: self.kind, namespace, name, skipped }
             }
         })
     }
 
-    fn absent(&self, json: &str) -> Option<MemberUpdate> {
+    fn absent(&self, object: &Encoded<'_>) -> Option<MemberUpdate> {
+        let json = object.json()?;
         let object = Box::new(member::absent(self.kind, json)?);
         Some(MemberUpdate::Gone(object, super::decode::version(json)))
     }

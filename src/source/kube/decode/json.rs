@@ -1,4 +1,4 @@
-//! Pages of lists and lines of watches, opened no further than is needed to hand single objects on.
+//! In JSON: an event is a line.
 
 use std::fmt;
 
@@ -6,31 +6,8 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::server::Failure;
-
-/// A page of a list.
-#[derive(Debug)]
-pub(super) struct Page<'a> {
-    /// The version of the list.
-    pub(super) version: String,
-    /// The token of the next page; empty at the last.
-    pub(super) next: String,
-    /// The objects, not decoded: one that does not decode must hide no other.
-    pub(super) items: Vec<&'a RawValue>,
-}
-
-/// What a line of a watch says.
-#[derive(Debug)]
-pub(super) enum Event<'a> {
-    /// ADDED or MODIFIED.
-    Present(&'a RawValue),
-    /// DELETED, with the last state.
-    Deleted(&'a RawValue),
-    /// Nothing happened up to a version.
-    Bookmark,
-    /// ERROR.
-    Failed(Failure),
-}
+use super::{Encoded, Event, Page};
+use crate::source::kube::server::Failure;
 
 #[derive(Deserialize)]
 struct RawPage<'a> {
@@ -67,36 +44,32 @@ struct Status {
     message: Option<String>,
 }
 
-/// Opens a page.
-pub(super) fn page(text: &str) -> Result<Page<'_>, Failure> {
-    let page: RawPage<'_> = serde_json::from_str(text)
-        .map_err(|e| Failure::Unreachable(format!("the answer to a list request is no list: {e}")))?;
+pub(super) fn page(octets: &[u8]) -> Result<Page<'_>, String> {
+    let text = std::str::from_utf8(octets).map_err(|error| error.to_string())?;
+    let page: RawPage<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let meta = page.metadata.unwrap_or_default();
     Ok(Page {
         version: meta.resource_version.unwrap_or_default(),
         next: meta.next.unwrap_or_default(),
-        items: page.items.unwrap_or_default(),
+        items: page.items.unwrap_or_default().into_iter().map(|item| Encoded::Json(item.get())).collect(),
     })
 }
 
-/// Opens a line; with it comes the version it leads to, where it says one.
-pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), Failure> {
-    let wrong = |e: serde_json::Error| Failure::Unreachable(format!("a line of the watch is no event: {e}"));
-    let raw: RawEvent<'_> = serde_json::from_slice(line).map_err(wrong)?;
+pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), String> {
+    let raw: RawEvent<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     if raw.kind == "ERROR" {
-        let status: Status = serde_json::from_str(raw.object.get()).map_err(wrong)?;
+        let status: Status = serde_json::from_str(raw.object.get()).map_err(|error| error.to_string())?;
         let message = status.message.unwrap_or_default();
         return Ok((Event::Failed(Failure::of_code(status.code.unwrap_or_default(), &message)), None));
     }
     let version = metadata::<ListMeta>(raw.object.get()).and_then(|meta| meta.resource_version);
     let version = version.filter(|version| !version.is_empty());
-    let event = match raw.kind {
-        "ADDED" | "MODIFIED" => Event::Present(raw.object),
-        "DELETED" => Event::Deleted(raw.object),
-        // A kind of event that we do not know tells us no more than that the watch is alive.
-        _ => Event::Bookmark,
-    };
-    Ok((event, version))
+    Ok((Event::new(raw.kind.as_bytes(), Encoded::Json(raw.object.get())), version))
+}
+
+pub(super) fn status(octets: &[u8]) -> Option<(Option<u16>, String)> {
+    let status: Status = serde_json::from_slice(octets).ok()?;
+    Some((status.code, status.message.unwrap_or_default()))
 }
 
 /// The version of an object as a number; 0 where it says none. They can be compared (Kubernetes 1.35, KEP-5504).
@@ -105,7 +78,6 @@ pub(crate) fn version(object: &str) -> u64 {
     version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
-/// Namespace and name of an object, as far as it says.
 pub(super) fn name(object: &str) -> (String, String) {
     let names = metadata::<Names>(object);
     names.map(|n| (n.namespace.unwrap_or_default(), n.name.unwrap_or_default())).unwrap_or_default()
@@ -165,15 +137,17 @@ mod tests {
     #[test]
     fn a_page_hands_out_objects_unseen() {
         let text = r#"{"kind":"List","metadata":{"resourceVersion":"7","continue":"t"},"items":[{"a":1},5,"x"]}"#;
-        let page = page(text).unwrap();
+        let page = page(text.as_bytes()).unwrap();
         assert_eq!((page.version.as_str(), page.next.as_str()), ("7", "t"));
-        assert_eq!(page.items.iter().map(|i| i.get()).collect::<Vec<_>>(), [r#"{"a":1}"#, "5", "\"x\""]);
+        let items: Vec<_> = page.items.iter().filter_map(Encoded::json).collect();
+        assert_eq!(items, [r#"{"a":1}"#, "5", "\"x\""]);
     }
 
     #[test]
     fn a_page_may_be_bare_but_must_be_one() {
-        assert!(page(r#"{"items":null,"metadata":null}"#).unwrap().items.is_empty());
-        assert!(matches!(page("<html>"), Err(Failure::Unreachable(_))));
+        assert!(page(br#"{"items":null,"metadata":null}"#).unwrap().items.is_empty());
+        assert!(page(b"<html>").is_err());
+        assert!(page(b"{\"items\":[\"\xff\"]}").is_err());
     }
 
     #[test]

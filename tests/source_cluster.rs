@@ -7,10 +7,13 @@ mod applied;
 #[path = "support/following.rs"]
 mod following;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use following::Following;
+use http_body_util::BodyExt;
 use namesake::model::{Change, Resource};
+use namesake::source::kube::{Access, Connection};
 use namesake::source::{Convert, Trouble, WatchPhase};
 use serde_json::{Value, json};
 use testbed::{Bed, Cluster};
@@ -236,6 +239,15 @@ async fn slices_in_protobuf_say_what_they_say_in_json() {
     ];
     let count = all.len();
     cluster.apply_values(all.to_vec()).await.unwrap();
+    // It writes protobuf for those who ask as the product does (source_scripted: a server without it gets the same).
+    let access = Access::Kubeconfig { file: kubeconfig.clone(), context: None };
+    let client = Connection::new(access, Arc::new(())).await.unwrap().client().await;
+    let request = http::Request::get("/apis/discovery.k8s.io/v1/endpointslices")
+        .header("accept", "application/vnd.kubernetes.protobuf, application/json;q=0.9");
+    let request = request.body(kube::client::Body::empty()).unwrap();
+    let sent = client.send(request).await.unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert!(sent.starts_with(b"k8s\0"), "{}", String::from_utf8_lossy(&sent));
+
     let mut following = Following::with(&kubeconfig, 50).await;
     following.until(|a| a.ended(Resource::Slices) == 1).await;
     assert_eq!(following.applied.slices().len(), count);

@@ -342,7 +342,11 @@ fn an_object_that_does_not_decode_says_who_it_is_and_where() {
     match Convert::default().slice_in_protobuf(&slice.slice(..slice.len() - 1)) {
         Some(Change::Unreadable { resource: Resource::Slices, namespace, name, skipped }) => {
             assert_eq!((&*namespace, &*name, skipped.reason), ("shop", "web-a", SkipReason::Unreadable));
-            assert!(skipped.what.starts_with("does not decode as protobuf: "), "{}", skipped.what);
+            assert!(
+                skipped.what.starts_with("does not decode: failed to decode Protobuf message: "),
+                "{}",
+                skipped.what
+            );
         }
         other => panic!("{other:?}"),
     }

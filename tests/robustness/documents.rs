@@ -111,7 +111,12 @@ fn no_document_makes_the_folder_source_panic() {
                 // What the API server sends goes the same way, but past the YAML reader.
                 let _ = convert.import(&text);
                 let _ = convert.slice(&text);
-                let octets = spoil(&slice, &mut rng).into();
+                Ok(())
+            });
+            let octets = spoil(&slice, &mut rng);
+            failures.check(&octets.clone(), || {
+                let octets = octets.into();
+                let convert = Convert::default();
                 let _ = convert.absent_in_protobuf(&octets);
                 let _ = convert.slice_in_protobuf(&octets);
                 Ok(())

@@ -49,27 +49,58 @@ async fn a_server_that_learns_protobuf_between_list_and_watch_is_understood() {
 
 /// What was garbled may have been an event: only a list can tell.
 #[tokio::test]
-async fn an_event_that_is_garbled_leads_to_a_new_list() {
+async fn an_event_that_is_garbled_is_named_and_leads_to_a_new_list() {
     let server = Scripted::start().await;
     server.slice("web-east", "web", "10.0.0.1");
     let mut following = Watching::live(&server).await;
     server.lose("endpointslices", "web-east");
     server.change(|s| s.garbled = Some(b"\0\0\0\x03\xff\xff\xff".to_vec()));
+    match following.until_trouble(Resource::Slices, "unreachable").await {
+        Trouble::Unreachable { message } => assert!(message.contains("is no event: "), "{message}"),
+        other => panic!("{other:?}"),
+    }
     following.until(|a| a.slices().is_empty()).await;
     assert_eq!(server.count("list", "endpointslices"), 2);
     following.until_live().await;
 }
 
-/// Nothing can be known of where the next event begins: another watch goes on from the last version.
+/// Nothing can be known of where the next event begins, and another watch would bring the same: it is named, and a list
+/// begins anew.
 #[tokio::test]
-async fn a_length_that_can_not_be_leads_to_a_new_watch_without_a_list() {
+async fn a_length_that_can_not_be_is_named_and_leads_to_a_new_list() {
     let server = Scripted::start().await;
     server.slice("web-east", "web", "10.0.0.1");
     let mut following = Watching::live(&server).await;
-    server.change(|s| s.garbled = Some(b"\xff\xff\xff\xff".to_vec()));
-    server.slice("web-east", "web", "10.0.0.2");
-    following.until(|a| a.addresses("shop/web-east") == ["10.0.0.2"]).await;
-    assert_eq!((server.count("list", "endpointslices"), server.count("watch", "endpointslices")), (1, 2));
+    server.lose("endpointslices", "web-east");
+    server.change(|s| s.garbled = Some(b"{\"type\":\"ADDED\"".to_vec()));
+    match following.until_trouble(Resource::Slices, "unreachable").await {
+        Trouble::Unreachable { message } => assert!(message.contains("an event of more than"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    following.until(|a| a.slices().is_empty()).await;
+    assert_eq!(server.count("list", "endpointslices"), 2);
+    following.until_live().await;
+}
+
+/// As from a cache between that takes no heed of `Accept`. What is known stays.
+#[tokio::test]
+async fn protobuf_that_nobody_asked_for_is_no_list() {
+    let server = Scripted::start().await;
+    server.import("web", "10.1.0.1");
+    let mut following = Watching::live(&server).await;
+    server.change(|s| {
+        s.unasked = true;
+        s.pranks.entry("serviceimports").or_default().push(Prank::GoneStatus);
+        s.cut += 1;
+    });
+    match following.until_trouble(Resource::Imports, "unreachable").await {
+        Trouble::Unreachable { message } => assert!(message.contains("no list"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(following.applied.imports(), ["shop/web"]);
+    server.change(|s| s.unasked = false);
+    following.until_live().await;
+    assert_eq!(following.applied.imports(), ["shop/web"]);
 }
 
 #[tokio::test]

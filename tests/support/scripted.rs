@@ -72,6 +72,8 @@ pub(crate) struct Script {
     pub(crate) bookmarks: Duration,
     /// It has nothing but JSON, whatever is asked for.
     pub(crate) json_alone: bool,
+    /// It sends lists in protobuf to those who asked for JSON.
+    pub(crate) unasked: bool,
     /// These octets go out before the next event of a watch in protobuf.
     pub(crate) garbled: Option<Vec<u8>>,
     /// In which forms slices were asked for and sent.
@@ -115,6 +117,7 @@ impl Scripted {
             expiring: 0,
             bookmarks: Duration::from_secs(3600),
             json_alone: false,
+            unasked: false,
             garbled: None,
             forms: Vec::new(),
             asked: Vec::new(),
@@ -249,6 +252,9 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
         Some("endpointslices") if accepted.contains(protobuf::MEDIA) && !script.json_alone => Form::Protobuf,
         _ => Form::Json,
     };
+    if form == Form::Json && !accepted.contains("application/json") {
+        return form.status(406, "only the following media types are accepted: application/json");
+    }
     if resource == Some("endpointslices") {
         script.forms.push((verb, form));
     }
@@ -288,6 +294,7 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap)
         return form.status(404, "the server could not find the requested resource");
     }
     match verb {
+        "list" if script.unasked && form == Form::Json => Form::Protobuf.list(&[], script.version, ""),
         "list" => list(&mut script, resource, &query, form),
         _ => watch(&shared, &mut script, resource, &query, form),
     }

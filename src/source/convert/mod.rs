@@ -53,7 +53,7 @@ impl Convert {
         match protobuf::EndpointSlice::decode(octets.clone()) {
             Ok(message) => self.read_slice(Ok(message.object())),
             Err(error) => {
-                let what = format!("does not decode as protobuf: {error}");
+                let what = format!("does not decode: {error}");
                 self.read_slice(Err(Undecoded { key: Key::of_protobuf(octets), what }))
             }
         }

@@ -150,8 +150,9 @@ impl EndpointPort {
     }
 }
 
+/// The last entry of a key counts.
 fn value<'a>(entries: &'a [Entry], key: &str) -> Option<Text<'a>> {
-    entries.iter().find(|entry| entry.key == key).map(|entry| text(&entry.value))
+    entries.iter().rfind(|entry| entry.key == key).map(|entry| text(&entry.value))
 }
 
 /// Text is UTF-8 in protobuf. Where it is not, it is what an API server would have written into JSON.

@@ -22,7 +22,7 @@ use tracing::{debug, info, warn};
 use super::backoff::{AWAY, Backoff, REFUSED, Said};
 use super::decode;
 use super::held::{HOLD, Held};
-use super::media::{Body, Encoded, Media};
+use super::media::{Encoded, Media, Reply};
 use super::server::{Failure, Server};
 use super::subject::Subject;
 use super::target::{Found, Target};
@@ -77,7 +77,7 @@ pub(super) enum Stop {
     Missing,
     /// A request was refused or not answered.
     Failed { verb: &'static str, failure: Failure },
-    /// The watch itself reported an error other than 410. Its version is not to be trusted.
+    /// The watch reported an error other than 410, or sent what is no event. Its version is not to be trusted.
     Broken(Failure),
 }
 
@@ -152,9 +152,9 @@ impl<S: Subject> Follower<S> {
             failure => Stop::Failed { verb: "list", failure },
         };
         let (mut begun, mut count) = (false, 0);
-        let mut body = self.page(target, paged, "").await.map_err(failed)?;
+        let mut reply = self.page(target, paged, "").await.map_err(failed)?;
         loop {
-            let page = decode::page(&body).map_err(failed)?;
+            let page = decode::page(&reply).map_err(failed)?;
             if !begun {
                 self.send(self.subject.begin()).await?;
                 begun = true;
@@ -167,12 +167,12 @@ impl<S: Subject> Follower<S> {
             // The server makes the next page while this one is taken in.
             let (next, taken) = tokio::join!(self.page(target, paged, &page.next), self.take(page.items));
             taken?;
-            body = next.map_err(failed)?;
+            reply = next.map_err(failed)?;
         }
     }
 
-    async fn page(&self, target: &Target, paged: bool, token: &str) -> Result<Body, Failure> {
-        self.server.body("list", &target.list_uri(paged, token), self.media(), LIST).await
+    async fn page(&self, target: &Target, paged: bool, token: &str) -> Result<Reply, Failure> {
+        self.server.reply("list", &target.list_uri(paged, token), self.media(), LIST).await
     }
 
     /// Hands the objects of a page on.

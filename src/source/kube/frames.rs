@@ -33,6 +33,9 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     }
 
     /// The next event, `None` at the end. Half an event at the end is none, and neither is an empty line.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] where this can be no watch; any other where it broke off.
     pub(super) async fn next(&mut self) -> io::Result<Option<&[u8]>> {
         if self.complete {
             self.complete = false;
@@ -44,14 +47,12 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
                 return Ok(None);
             }
             let (taken, complete) = match self.media {
+                Media::Json if self.frame.len() > MOST => return Err(too_long()),
                 Media::Json => line(chunk),
                 Media::Protobuf => measured(&self.frame, chunk)?,
             };
             self.frame.extend_from_slice(chunk.get(..taken).unwrap_or(chunk));
             self.from.consume_unpin(taken);
-            if self.frame.len() > MOST {
-                return Err(too_long());
-            }
             if complete && self.media == Media::Json && self.frame.trim_ascii().is_empty() {
                 self.frame.clear();
             } else if complete {
@@ -86,13 +87,18 @@ fn measured(frame: &[u8], chunk: &[u8]) -> io::Result<(usize, bool)> {
 }
 
 fn too_long() -> io::Error {
-    io::Error::other(format!("an event of more than {MOST} bytes"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("an event of more than {MOST} bytes"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::mpsc::TryRecvError;
+    use std::task::Poll;
+
     use futures_util::io::{BufReader, Cursor};
+    use futures_util::{FutureExt, TryStreamExt};
+
+    use super::*;
 
     async fn all(media: Media, text: &[u8], size: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut frames = Frames::new(media, BufReader::with_capacity(size, Cursor::new(text)));
@@ -120,9 +126,30 @@ mod tests {
         }
     }
 
+    /// A `select!` that another branch wins drops the future that reads.
+    #[test]
+    fn what_was_read_of_an_event_is_kept_when_its_reader_is_dropped() {
+        for (media, text) in [(Media::Json, &b"one\n"[..]), (Media::Protobuf, b"\0\0\0\x03one")] {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let parts = futures_util::stream::poll_fn(move |_| match receiver.try_recv() {
+                Ok(part) => Poll::Ready(Some(Ok::<_, io::Error>(part))),
+                Err(TryRecvError::Empty) => Poll::Pending,
+                Err(TryRecvError::Disconnected) => Poll::Ready(None),
+            });
+            let mut frames = Frames::new(media, parts.into_async_read());
+            for octet in text {
+                assert!(frames.next().now_or_never().is_none(), "{media:?}");
+                sender.send([*octet]).unwrap();
+            }
+            let frame = frames.next().now_or_never().unwrap().unwrap().unwrap();
+            assert!(frame.starts_with(b"one"), "{frame:?}");
+        }
+    }
+
     #[tokio::test]
     async fn an_event_that_says_it_is_huge_is_refused_before_it_comes() {
         let error = all(Media::Protobuf, b"\xff\xff\xff\xffx", 64).await.unwrap_err();
         assert!(error.to_string().contains("more than 33554432 bytes"), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 }

@@ -26,10 +26,13 @@ impl Media {
         }
     }
 
-    /// That of an answer. A watch's has `;stream=watch` behind it.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let said = headers.get(CONTENT_TYPE).map(http::HeaderValue::as_bytes).unwrap_or_default();
-        if said.starts_with(PROTOBUF.as_bytes()) { Self::Protobuf } else { Self::Json }
+    /// That of an answer to whoever asked for `asked`. There is no protobuf for those who asked for JSON, whatever the
+    /// answer calls itself: they can't read it, and must say so.
+    pub(super) fn of(asked: Self, headers: &HeaderMap) -> Self {
+        let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        // A watch's has `;stream=watch` behind it. Case means nothing (RFC 9110 §8.3.1).
+        let said = said.split(';').next().unwrap_or_default().trim();
+        if asked == Self::Protobuf && said.eq_ignore_ascii_case(PROTOBUF) { Self::Protobuf } else { Self::Json }
     }
 }
 
@@ -55,7 +58,29 @@ impl<'a> Encoded<'a> {
 
 /// The answer to a request, whole.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct Reply {
     pub(super) media: Media,
     pub(super) octets: Bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(asked: Media, said: Option<&str>) -> Media {
+        Media::of(asked, &said.map(|said| (CONTENT_TYPE, said.parse().unwrap())).into_iter().collect())
+    }
+
+    #[test]
+    fn protobuf_is_what_says_so_to_who_asked_for_it() {
+        for said in [PROTOBUF, "Application/VND.Kubernetes.Protobuf ; stream=watch"] {
+            assert_eq!(of(Media::Protobuf, Some(said)), Media::Protobuf, "{said}");
+            assert_eq!(of(Media::Json, Some(said)), Media::Json, "{said}");
+        }
+        for said in ["application/json", "text/html; charset=utf-8", "application/vnd.kubernetes.protobuffer", ""] {
+            assert_eq!(of(Media::Protobuf, Some(said)), Media::Json, "{said}");
+        }
+        assert_eq!(of(Media::Protobuf, None), Media::Json);
+        assert!(Media::Protobuf.accept().starts_with(PROTOBUF));
+    }
 }

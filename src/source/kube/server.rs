@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use futures_util::io::AsyncBufRead;
-use http::{Request, Response};
+use http::Request;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http_body_util::BodyExt;
 use kube::{Client, Error};
 use tracing::{info, warn};
@@ -14,7 +15,7 @@ use super::Observer;
 use super::access::{Access, KubeError, Stamp, chain};
 use super::connect::connect;
 use super::decode;
-use super::media::{Body, Media};
+use super::media::{Media, Reply};
 
 /// How often at most the files of the credentials are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -54,7 +55,6 @@ impl Failure {
 
     fn of(error: &Error) -> Self {
         match error {
-            Error::Api(status) => Self::of_code(status.code, &status.message),
             Error::Auth(error) => Self::Unauthorized(chain(error)),
             Error::Service(error) => Self::Unreachable(chain(error.as_ref())),
             error => Self::Unreachable(chain(error)),
@@ -144,34 +144,28 @@ impl Server {
 
     /// The JSON at `uri`.
     pub(super) async fn get(&self, verb: &'static str, uri: &str, within: Duration) -> Result<String, Failure> {
-        let body = self.body(verb, uri, Media::Json, within).await?;
-        let text = String::from_utf8(body.octets.into());
-        text.map_err(|e| Failure::Unreachable(format!("the answer to {uri} is no text: {e}")))
+        text(uri, self.reply(verb, uri, Media::Json, within).await?)
     }
 
-    /// The body at `uri`, at best in the form `media`.
-    pub(super) async fn body(
+    /// The reply at `uri`, at best in the form `media`.
+    pub(super) async fn reply(
         &self,
         verb: &'static str,
         uri: &str,
         media: Media,
         within: Duration,
-    ) -> Result<Body, Failure> {
+    ) -> Result<Reply, Failure> {
         let (client, host) = self.connection();
-        let answer = async { whole(answer(&client, uri, media).await?).await };
-        self.observed("GET", verb, &host, within, answer).await
+        let reply = async { sent(&client, Request::get(uri), Vec::new(), media).await?.whole().await };
+        self.observed("GET", verb, &host, within, reply).await
     }
 
     /// The answer to `body` at `uri`.
     pub(super) async fn post(&self, uri: &str, body: String, within: Duration) -> Result<String, Failure> {
         let (client, host) = self.connection();
-        let request = Request::post(uri)
-            .header(http::header::ACCEPT, "application/json")
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body.into_bytes())
-            .map_err(|e| Failure::Unreachable(chain(&e)))?;
-        let answer = async { client.request_text(request).await.map_err(|e| Failure::of(&e)) };
-        self.observed("POST", "create", &host, within, answer).await
+        let request = Request::post(uri).header(CONTENT_TYPE, "application/json");
+        let reply = async { sent(&client, request, body.into_bytes(), Media::Json).await?.whole().await };
+        text(uri, self.observed("POST", "create", &host, within, reply).await?)
     }
 
     /// What comes at `uri`, at best in the form `media`, once the API server has begun to answer.
@@ -182,10 +176,9 @@ impl Server {
         within: Duration,
     ) -> Result<(Media, impl AsyncBufRead + use<>), Failure> {
         let (client, host) = self.connection();
-        let answer = self.observed("GET", "watch", &host, within, answer(&client, uri, media)).await?;
-        let media = Media::of(answer.headers());
-        let body = answer.into_body().into_data_stream().map_err(std::io::Error::other);
-        Ok((media, body.into_async_read()))
+        let answer = sent(&client, Request::get(uri), Vec::new(), media);
+        let Answer { media, body } = self.observed("GET", "watch", &host, within, answer).await?;
+        Ok((media, body.into_data_stream().map_err(std::io::Error::other).into_async_read()))
     }
 
     /// A request that was not sent by one of these methods was answered.
@@ -225,23 +218,39 @@ fn status_in(message: &str) -> Option<&str> {
     (code.len() == 3).then_some(code)
 }
 
-/// The answer of the API server, unless it is an error.
-async fn answer(client: &Client, uri: &str, media: Media) -> Result<Response<kube::client::Body>, Failure> {
-    let request = Request::get(uri)
-        .header(http::header::ACCEPT, media.accept())
-        .body(kube::client::Body::empty())
-        .map_err(|e| Failure::Unreachable(chain(&e)))?;
-    let answer = client.send(request).await.map_err(|e| Failure::of(&e))?;
-    let code = answer.status();
-    if !(code.is_client_error() || code.is_server_error()) {
-        return Ok(answer);
-    }
-    let (said, message) = decode::status(&whole(answer).await?);
-    Err(Failure::of_code(said.filter(|code| *code != 0).unwrap_or(code.as_u16()), &message))
+/// An answer that has begun.
+struct Answer {
+    media: Media,
+    body: kube::client::Body,
 }
 
-async fn whole(answer: Response<kube::client::Body>) -> Result<Body, Failure> {
-    let media = Media::of(answer.headers());
-    let octets = answer.into_body().collect().await.map_err(|e| Failure::of(&e))?.to_bytes();
-    Ok(Body { media, octets })
+impl Answer {
+    async fn whole(self) -> Result<Reply, Failure> {
+        let octets = self.body.collect().await.map_err(|e| Failure::of(&e))?.to_bytes();
+        Ok(Reply { media: self.media, octets })
+    }
+}
+
+/// The answer to a request for `media`, unless it is an error. Which one says the HTTP status, whoever wrote the body.
+async fn sent(
+    client: &Client,
+    request: http::request::Builder,
+    body: Vec<u8>,
+    media: Media,
+) -> Result<Answer, Failure> {
+    let request = request.header(ACCEPT, media.accept()).body(body.into());
+    let request = request.map_err(|e| Failure::Unreachable(chain(&e)))?;
+    let (head, body) = client.send(request).await.map_err(|e| Failure::of(&e))?.into_parts();
+    let answer = Answer { media: Media::of(media, &head.headers), body };
+    if !(head.status.is_client_error() || head.status.is_server_error()) {
+        return Ok(answer);
+    }
+    // Also where it breaks off: that it was refused is known.
+    let message = answer.whole().await.map(|reply| decode::status(&reply)).unwrap_or_default();
+    Err(Failure::of_code(head.status.as_u16(), &message))
+}
+
+fn text(uri: &str, reply: Reply) -> Result<String, Failure> {
+    let text = String::from_utf8(reply.octets.into());
+    text.map_err(|e| Failure::Unreachable(format!("the answer to {uri} is no text: {e}")))
 }

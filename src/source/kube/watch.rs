@@ -1,5 +1,6 @@
 //! The watch: from a version on, until only a new list will do.
 
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -89,30 +90,31 @@ impl<S: Subject> Follower<S> {
             let frame = match frame {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(began.elapsed() + GOOD < asked),
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(Stop::Broken(Failure::Unreachable(format!("of the watch: {error}"))));
+                }
                 Err(error) => {
                     debug!(resource = self.plural(), error = chain(&error), "the watch was cut off");
                     return Ok(true);
                 }
             };
             // What is unreadable may have been an event: only a list can tell what it was.
-            let Ok((event, version)) = decode::event(media, frame) else {
-                return Err(Stop::Relist);
-            };
+            let (event, version) = decode::event(media, frame).map_err(Stop::Broken)?;
             match event {
                 Event::Present(object) => {
-                    if !position.held.is_empty() {
-                        position.held.forget(&decode::name(&object));
+                    if let Some(json) = object.json().filter(|_| !position.held.is_empty()) {
+                        position.held.forget(&decode::name(json));
                     }
                     if let Some(item) = self.subject.present(&object) {
                         self.send(item).await?;
                     }
                 }
-                Event::Deleted(object) => match self.subject.absent(&object) {
-                    Some(item) if self.subject.collection().is_custom() => {
-                        position.held.hold(decode::name(&object), item);
+                Event::Deleted(object) => match (self.subject.absent(&object), object.json()) {
+                    (Some(item), Some(json)) if self.subject.collection().is_custom() => {
+                        position.held.hold(decode::name(json), item);
                     }
-                    Some(item) => self.send(item).await?,
-                    None => {}
+                    (Some(item), _) => self.send(item).await?,
+                    (None, _) => {}
                 },
                 Event::Bookmark => {}
                 Event::Failed(Failure::Gone) => return Err(Stop::Relist),

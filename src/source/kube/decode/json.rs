@@ -67,9 +67,8 @@ pub(super) fn event(line: &[u8]) -> Result<(Event<'_>, Option<String>), String> 
     Ok((Event::new(raw.kind.as_bytes(), Encoded::Json(raw.object.get())), version))
 }
 
-pub(super) fn status(octets: &[u8]) -> Option<(Option<u16>, String)> {
-    let status: Status = serde_json::from_slice(octets).ok()?;
-    Some((status.code, status.message.unwrap_or_default()))
+pub(super) fn status(octets: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Status>(octets).ok()?.message
 }
 
 /// The version of an object as a number; 0 where it says none. They can be compared (Kubernetes 1.35, KEP-5504).
@@ -78,7 +77,8 @@ pub(crate) fn version(object: &str) -> u64 {
     version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
-pub(super) fn name(object: &str) -> (String, String) {
+/// Namespace and name of an object, as far as it says.
+pub(in crate::source::kube) fn name(object: &str) -> (String, String) {
     let names = metadata::<Names>(object);
     names.map(|n| (n.namespace.unwrap_or_default(), n.name.unwrap_or_default())).unwrap_or_default()
 }
@@ -133,6 +133,8 @@ impl<'a, T: Deserialize<'a>> Visitor<'a> for Metadata<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::kube::decode::{page as any_page, status as any_status};
+    use crate::source::kube::media::{Media, Reply};
 
     #[test]
     fn a_page_hands_out_objects_unseen() {
@@ -145,7 +147,12 @@ mod tests {
 
     #[test]
     fn a_page_may_be_bare_but_must_be_one() {
-        assert!(page(br#"{"items":null,"metadata":null}"#).unwrap().items.is_empty());
+        let bare = |text: &'static str| {
+            any_page(&Reply { media: Media::Json, octets: text.into() }).map(|page| page.items.len())
+        };
+        assert_eq!(bare(r#"{"items":null,"metadata":{"resourceVersion":"7"}}"#), Ok(0));
+        let none = bare("{}").unwrap_err().to_string();
+        assert_eq!(none, "the answer to a list request is no list: it has no resourceVersion");
         assert!(page(b"<html>").is_err());
         assert!(page(b"{\"items\":[\"\xff\"]}").is_err());
     }
@@ -156,6 +163,17 @@ mod tests {
         assert!(matches!(event(gone), Ok((Event::Failed(Failure::Gone), None))));
         let odd = br#"{"type":"ERROR","object":{"code":500,"message":"etcd"}}"#;
         assert!(matches!(event(odd), Ok((Event::Failed(Failure::Unreachable(m)), None)) if m.contains("etcd")));
+    }
+
+    #[test]
+    fn what_is_no_status_speaks_for_itself() {
+        let said = |text: &'static str| any_status(&Reply { media: Media::Json, octets: text.into() });
+        assert_eq!(said(r#"{"kind":"Status","message":"no","code":403}"#), "no");
+        assert_eq!(said(r#"{"error":"upstream down"}"#), r#"{"error":"upstream down"}"#);
+        assert_eq!(said("<html>\r\n<b>502</b>\n"), "<html>  <b>502</b>");
+        assert_eq!(said(""), "");
+        let long: &'static str = "x".repeat(1_000).leak();
+        assert_eq!(said(long).len(), 200);
     }
 
     #[test]

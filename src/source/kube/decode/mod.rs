@@ -3,9 +3,10 @@
 mod json;
 mod protobuf;
 
+pub(super) use json::name;
 pub(crate) use json::version;
 
-use super::media::{Body, Encoded, Media};
+use super::media::{Encoded, Media, Reply};
 use super::server::Failure;
 
 /// A page of a list.
@@ -44,11 +45,15 @@ impl<'a> Event<'a> {
 }
 
 /// Opens a page.
-pub(super) fn page(body: &Body) -> Result<Page<'_>, Failure> {
-    let page = match body.media {
-        Media::Json => json::page(&body.octets),
-        Media::Protobuf => protobuf::page(&body.octets),
+pub(super) fn page(reply: &Reply) -> Result<Page<'_>, Failure> {
+    let page = match reply.media {
+        Media::Json => json::page(&reply.octets),
+        Media::Protobuf => protobuf::page(&reply.octets),
     };
+    let page = page.and_then(|page| match page.version.as_str() {
+        "" => Err("it has no resourceVersion".to_owned()),
+        _ => Ok(page),
+    });
     page.map_err(|what| Failure::Unreachable(format!("the answer to a list request is no list: {what}")))
 }
 
@@ -61,20 +66,16 @@ pub(super) fn event(media: Media, frame: &[u8]) -> Result<(Event<'_>, Option<Str
     event.map_err(|what| Failure::Unreachable(format!("what the watch sent is no event: {what}")))
 }
 
-/// What the Status says that came in the place of what was asked for: its code, where it has one, and its message.
-/// What is no Status speaks for itself.
-pub(super) fn status(body: &Body) -> (Option<u16>, String) {
-    let status = match body.media {
-        Media::Json => json::status(&body.octets),
-        Media::Protobuf => protobuf::status(&body.octets),
+/// The message of the Status that came in the place of what was asked for. What is no Status, such as the page of a
+/// proxy, speaks for itself: as much of it as fits into a line.
+pub(super) fn status(reply: &Reply) -> String {
+    const SHOWN: usize = 200;
+    let message = match reply.media {
+        Media::Json => json::status(&reply.octets),
+        Media::Protobuf => protobuf::status(&reply.octets),
     };
-    status.unwrap_or_else(|| (None, String::from_utf8_lossy(&body.octets).trim().to_owned()))
-}
-
-/// Namespace and name of an object, as far as it says.
-pub(super) fn name(object: &Encoded<'_>) -> (String, String) {
-    match object {
-        Encoded::Json(json) => json::name(json),
-        Encoded::Protobuf(octets) => protobuf::name(octets),
-    }
+    message.unwrap_or_else(|| {
+        let text = String::from_utf8_lossy(&reply.octets);
+        text.trim().chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    })
 }

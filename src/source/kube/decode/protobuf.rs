@@ -1,7 +1,7 @@
 //! In Kubernetes' protobuf: the messages of `generated.proto` in `k8s.io/apimachinery`, with the fields that are read.
 //!
 //! ```text
-//!  object   "k8s\0", runtime.Unknown { typeMeta = 1, raw = 2: the object's message }
+//!  object   "k8s\0", runtime.Unknown { typeMeta = 1 { kind = 2 }, raw = 2: the object's message }
 //!  event    meta.WatchEvent { type = 1, object = 2 { raw = 1: an object } }
 //! ```
 
@@ -16,8 +16,16 @@ const MAGIC: &[u8] = b"k8s\0";
 
 #[derive(Clone, PartialEq, Message)]
 struct Unknown {
+    #[prost(message, optional, tag = "1")]
+    type_meta: Option<TypeMeta>,
     #[prost(bytes = "bytes", tag = "2")]
     raw: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TypeMeta {
+    #[prost(string, tag = "2")]
+    kind: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -67,20 +75,17 @@ struct Anonymous {
 
 #[derive(Clone, PartialEq, Message)]
 struct ObjectMeta {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "3")]
-    namespace: String,
     #[prost(string, tag = "6")]
     resource_version: String,
 }
 
-/// The message in a whole object.
-fn opened(octets: &Bytes) -> Result<Bytes, String> {
+/// Kind and message of a whole object.
+fn opened(octets: &Bytes) -> Result<(String, Bytes), String> {
     if !octets.starts_with(MAGIC) {
         return Err(format!("Kubernetes' protobuf begins with \"k8s\\0\", this with {:?}", head(octets)));
     }
-    Ok(decoded::<Unknown>(octets.slice(MAGIC.len()..))?.raw)
+    let Unknown { type_meta, raw } = decoded(octets.slice(MAGIC.len()..))?;
+    Ok((type_meta.unwrap_or_default().kind, raw))
 }
 
 fn head(octets: &[u8]) -> String {
@@ -92,38 +97,39 @@ fn decoded<T: Message + Default>(octets: Bytes) -> Result<T, String> {
 }
 
 pub(super) fn page(octets: &Bytes) -> Result<Page<'static>, String> {
-    let List { metadata, items } = decoded(opened(octets)?)?;
+    let (kind, list) = opened(octets)?;
+    if !kind.ends_with("List") {
+        return Err(format!("its kind is {kind:?}"));
+    }
+    let List { metadata, items } = decoded(list)?;
     let ListMeta { resource_version, next } = metadata.unwrap_or_default();
     Ok(Page { version: resource_version, next, items: items.into_iter().map(Encoded::Protobuf).collect() })
 }
 
 pub(super) fn event(frame: &[u8]) -> Result<(Event<'static>, Option<String>), String> {
     let WatchEvent { kind, object } = decoded(Bytes::copy_from_slice(frame))?;
-    let object = opened(&object.unwrap_or_default().raw)?;
+    let (_, object) = opened(&object.unwrap_or_default().raw)?;
     if kind == "ERROR" {
         let Status { message, code } = decoded(object)?;
         let code = code.and_then(|code| u16::try_from(code).ok()).unwrap_or_default();
         return Ok((Event::Failed(Failure::of_code(code, &message)), None));
     }
-    let version = metadata(&object).map(|metadata| metadata.resource_version);
-    let version = version.filter(|version| !version.is_empty());
+    let version = version(&object).filter(|version| !version.is_empty());
     Ok((Event::new(&kind, Encoded::Protobuf(object)), version))
 }
 
-pub(super) fn status(octets: &Bytes) -> Option<(Option<u16>, String)> {
-    let Status { message, code } = opened(octets).and_then(decoded).ok()?;
-    Some((code.and_then(|code| u16::try_from(code).ok()), message))
+pub(super) fn status(octets: &Bytes) -> Option<String> {
+    match opened(octets).ok()? {
+        (kind, status) if kind == "Status" => Some(decoded::<Status>(status).ok()?.message),
+        _ => None,
+    }
 }
 
-pub(super) fn name(octets: &Bytes) -> (String, String) {
-    metadata(octets).map(|metadata| (metadata.namespace, metadata.name)).unwrap_or_default()
-}
-
-/// The metadata of an object. They come first, so it says who it is even if it breaks off behind them.
-fn metadata(octets: &Bytes) -> Option<ObjectMeta> {
+/// The version of an object. Metadata come first, so it says so even if it breaks off behind them.
+fn version(octets: &Bytes) -> Option<String> {
     let mut object = Anonymous::default();
     let _ = object.merge(octets.clone());
-    object.metadata
+    Some(object.metadata?.resource_version)
 }
 
 #[cfg(test)]
@@ -133,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::source::kube::decode::{Media, page as any_page, status as any_status};
-    use crate::source::kube::media::Body;
+    use crate::source::kube::media::Reply;
 
     fn slice(name: &str, version: &str) -> Vec<u8> {
         made::slice(&json!({
@@ -144,14 +150,14 @@ mod tests {
         .unwrap()
     }
 
-    fn body(octets: Vec<u8>) -> Body {
-        Body { media: Media::Protobuf, octets: octets.into() }
+    fn reply(octets: Vec<u8>) -> Reply {
+        Reply { media: Media::Protobuf, octets: octets.into() }
     }
 
     #[test]
     fn a_page_hands_out_objects_unseen_also_one_that_is_broken() {
         let items = [slice("a", "5"), vec![0xff; 3], slice("b", "6")];
-        let list = body(made::list(items.iter().map(|item| &item[..]), 7, "t"));
+        let list = reply(made::list(items.iter().map(|item| &item[..]), 7, "t"));
         let page = any_page(&list).unwrap();
         assert_eq!((page.version.as_str(), page.next.as_str()), ("7", "t"));
         let same =
@@ -161,10 +167,17 @@ mod tests {
 
     #[test]
     fn what_is_no_list_says_what_it_begins_with() {
-        let error = any_page(&body(b"<html>no</html>".to_vec())).unwrap_err();
+        let error = any_page(&reply(b"<html>no</html>".to_vec())).unwrap_err();
         assert!(error.to_string().contains("this with \"<html>no\""), "{error}");
-        assert!(any_page(&body(b"k8s\0\xff".to_vec())).is_err());
-        assert!(any_page(&body(Vec::new())).is_err());
+        assert!(any_page(&reply(b"k8s\0\xff".to_vec())).is_err());
+        assert!(any_page(&reply(Vec::new())).is_err());
+        let said = |octets| any_page(&reply(octets)).unwrap_err().to_string();
+        assert!(said(b"k8s\0".to_vec()).ends_with("no list: its kind is \"\""));
+        assert!(said(made::status(200, "well")).ends_with("no list: its kind is \"Status\""));
+        let list = made::list(std::iter::empty(), 7, "");
+        assert!(any_page(&reply(list)).is_ok());
+        let without = b"k8s\0\x0a\x06\x12\x04List\x12\0".to_vec();
+        assert!(said(without).ends_with("no list: it has no resourceVersion"));
     }
 
     #[test]
@@ -175,7 +188,7 @@ mod tests {
             let (Event::Present(object) | Event::Deleted(object)) = &event else { panic!("{event:?}") };
             assert_eq!(matches!(event, Event::Present(_)), present, "{kind}");
             let Encoded::Protobuf(octets) = object else { panic!("{object:?}") };
-            assert_eq!((name(octets), version.as_deref()), (("shop".to_owned(), "a".to_owned()), Some("9")));
+            assert_eq!((octets, version.as_deref()), (&slice("a", "9").into(), Some("9")));
         }
         let bookmark = made::event("BOOKMARK", &made::versioned(&[], 12));
         assert!(matches!(event(&bookmark[4..]), Ok((Event::Bookmark, Some(v))) if v == "12"));
@@ -191,8 +204,9 @@ mod tests {
         };
         assert_eq!(failed(410, "too old"), Failure::Gone);
         assert_eq!(failed(500, "etcd"), Failure::Unreachable("HTTP status 500: etcd".to_owned()));
-        assert_eq!(any_status(&body(made::status(403, "no"))), (Some(403), "no".to_owned()));
-        assert_eq!(any_status(&body(b" bad gateway\n".to_vec())), (None, "bad gateway".to_owned()));
+        assert_eq!(any_status(&reply(made::status(403, "no"))), "no");
+        assert_eq!(any_status(&reply(b" bad\ngateway\n".to_vec())), "bad gateway");
+        assert_eq!(any_status(&reply(made::list(std::iter::empty(), 7, ""))).get(..3), Some("k8s"));
     }
 
     #[test]
@@ -203,9 +217,7 @@ mod tests {
             for bit in 0..8 {
                 let mut bad = good.clone();
                 bad[at] ^= 1 << bit;
-                if let Ok((Event::Present(Encoded::Protobuf(octets)), _)) = event(&bad) {
-                    let _ = name(&octets);
-                }
+                let _ = event(&bad);
             }
         }
     }

@@ -196,7 +196,7 @@ impl Subject for OfMember {
                 MemberUpdate::Object(Box::new(read.object))
             }
             Err(skipped) => {
-                let (namespace, name) = super::decode::name(object);
+                let (namespace, name) = super::decode::name(json);
                 MemberUpdate::Unreadable { kind: self.kind, namespace, name, skipped }
             }
         })

@@ -36,7 +36,7 @@ impl Stop {
         self.token.cancelled().await;
     }
 
-    fn ask(&self, grace: Duration) {
+    pub(super) fn ask(&self, grace: Duration) {
         self.deadline.get_or_init(|| Instant::now() + grace);
         self.token.cancel();
     }

@@ -187,15 +187,11 @@ async fn mcs_r82_r95_a_member_that_answers_nonsense_delays_nobody_and_loses_noth
 
 /// Waits until the controller may not write imports: an API server goes by the roles that its own watch has shown it.
 async fn until_forbidden(place: &Place) {
-    let wanted = json!({"verb": "patch", "group": "multicluster.x-k8s.io", "resource": "serviceimports",
-                        "namespace": place.namespace});
-    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-                        "spec": {"user": format!("system:serviceaccount:{}:{}", ACCOUNT.0, ACCOUNT.1),
-                                 "resourceAttributes": wanted}});
+    let write = json!({"verb": "patch", "group": "multicluster.x-k8s.io", "resource": "serviceimports",
+                       "namespace": place.namespace});
     until("it may not write", PATIENCE, async || {
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let answer = place.send("POST", path, Some(&review)).await.unwrap();
-        if answer["status"]["allowed"] == false { Ok(()) } else { Err(answer["status"].to_string()) }
+        let said = place.cluster.authorizes(ACCOUNT, write.clone()).await.unwrap();
+        if said["allowed"] == false { Ok(()) } else { Err(said.to_string()) }
     })
     .await;
 }

@@ -147,17 +147,13 @@ pub async fn granted(cluster: &Cluster, account: &str) {
 async fn reviewed(cluster: &Cluster, account: &str, namespace: &str, rule: &Value, allowed: bool) {
     let (verb, resource) = (text(&rule["verbs"][0]), text(&rule["resources"][0]));
     let (resource, sub) = resource.split_once('/').unwrap_or((resource, ""));
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": format!("system:serviceaccount:namesake:{account}"), "resourceAttributes": {
-            "verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": sub,
-            "namespace": namespace, "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
-        }},
+    let attributes = json!({
+        "verb": verb, "group": rule["apiGroups"][0], "resource": resource, "subresource": sub,
+        "namespace": namespace, "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
     });
     until(&format!("{account} may {verb} {resource}: {allowed}"), || async {
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let answer = cluster.request("POST", path, Some(&review)).await.unwrap();
-        if answer["status"]["allowed"] == allowed { Ok(()) } else { Err(answer.to_string()) }
+        let said = cluster.authorizes(("namesake", account), attributes.clone()).await.unwrap();
+        if said["allowed"] == allowed { Ok(()) } else { Err(said.to_string()) }
     })
     .await;
 }

@@ -163,17 +163,9 @@ impl Rig {
 /// refuse what comes before.
 async fn until_allowed(cluster: &Cluster, rules: &[(&str, &str, &str)]) {
     for (group, resource, verb) in rules {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-            "spec": {
-                "user": format!("system:serviceaccount:{}:{}", ACCOUNT.0, ACCOUNT.1),
-                "resourceAttributes": {"group": group, "resource": resource, "verb": verb},
-            },
-        });
+        let attributes = json!({"group": group, "resource": resource, "verb": verb});
         until(PATIENCE, &format!("{verb} {resource} is allowed"), async || {
-            let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-            let answer = cluster.request("POST", path, Some(&review)).await.unwrap();
-            answer["status"]["allowed"] == true
+            cluster.authorizes(ACCOUNT, attributes.clone()).await.unwrap()["allowed"] == true
         })
         .await;
     }

@@ -26,6 +26,18 @@ impl Cluster {
         send(&self.admin(), method, path, "application/json", body).await
     }
 
+    /// What the authorizer says of a ServiceAccount (namespace and name): the status of a SubjectAccessReview with these
+    /// `resourceAttributes`. It learns of roles by a watch of its own, so what was granted or taken away holds a moment later.
+    pub async fn authorizes(&self, account: (&str, &str), attributes: Value) -> Result<Value> {
+        let user = format!("system:serviceaccount:{}:{}", account.0, account.1);
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": attributes},
+        });
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        Ok(self.request("POST", path, Some(&review)).await?["status"].take())
+    }
+
     /// Server-side apply of any number of YAML documents, in their order; runs of one kind go side by side. A `status`
     /// is applied too where the kind has one as a subresource. Objects without a namespace go to `default`.
     pub async fn apply(&self, yaml: &str) -> Result<()> {
